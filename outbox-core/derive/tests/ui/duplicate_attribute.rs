@@ -1,0 +1,11 @@
+use outbox_core::OutboxEvent;
+use serde::Serialize;
+
+#[derive(Serialize, OutboxEvent)]
+#[outbox(type = "orders.order_placed", topic = "orders", topic = "returns")]
+#[outbox(type = "orders.placed")]
+struct OrderPlaced {
+    order_id: i32,
+}
+
+fn main() {}

@@ -1,0 +1,114 @@
+//! Errors of encoding and of stores.
+
+use std::error::Error;
+use std::fmt;
+
+type Source = Box<dyn Error + Send + Sync>;
+
+/// An event that cannot be turned into a message. Nothing was staged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EncodeError {
+    /// An ordered event without a key.
+    #[error(
+        "event {event_type} is ordered but has no key: set `key` to what orders it, or drop `ordered`"
+    )]
+    KeyMissing {
+        /// Wire name of the event.
+        event_type: &'static str,
+    },
+    /// A name that a broker would refuse.
+    #[error("{what} must be 1 to {longest} letters, digits or . _ - (a topic also : and /)")]
+    Name {
+        /// Which name.
+        what: &'static str,
+        /// Its longest length.
+        longest: usize,
+    },
+    /// The payload does not serialize.
+    #[error("payload of event {event_type} does not serialize to JSON")]
+    Payload {
+        /// Wire name of the event.
+        event_type: &'static str,
+        /// What serde said.
+        source: serde_json::Error,
+    },
+}
+
+/// What kind of trouble a store has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StoreErrorKind {
+    /// Another transaction was in the way; the call may be repeated.
+    Conflict,
+    /// The stored data is not what this version can read.
+    Corrupt,
+    /// The caller's mistake, found before any statement.
+    InvalidArgument,
+    /// The role may not do this.
+    PermissionDenied,
+    /// The server takes no writes.
+    ReadOnly,
+    /// Tables are missing or of another shape.
+    SchemaMissing,
+    /// The database did not answer. A write may have happened.
+    Unavailable,
+}
+
+impl StoreErrorKind {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Conflict => "another transaction was in the way",
+            Self::Corrupt => "stored data cannot be read",
+            Self::InvalidArgument => "invalid argument",
+            Self::PermissionDenied => "the database role lacks a permission",
+            Self::ReadOnly => "the database is read-only",
+            Self::SchemaMissing => "outbox tables are missing or outdated",
+            Self::Unavailable => "the database did not answer",
+        }
+    }
+}
+
+impl fmt::Display for StoreErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A failed call of a store.
+#[derive(Debug)]
+pub struct StoreError {
+    kind: StoreErrorKind,
+    context: &'static str,
+    source: Option<Source>,
+}
+
+impl StoreError {
+    /// An error of this kind in this operation, or with this explanation.
+    pub const fn new(kind: StoreErrorKind, context: &'static str) -> Self {
+        Self { kind, context, source: None }
+    }
+
+    /// Adds the cause.
+    pub fn with_source(mut self, source: impl Into<Source>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// What kind of trouble.
+    pub const fn kind(&self) -> StoreErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for StoreError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.context, self.kind)
+    }
+}
+
+impl Error for StoreError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}

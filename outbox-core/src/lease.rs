@@ -1,0 +1,80 @@
+//! The right to send the records of a lane.
+
+use std::time::Duration;
+
+use crate::error::{StoreError, StoreErrorKind};
+use crate::id::{LeaseToken, WorkerId};
+use crate::lane::Lane;
+use crate::record::{KeyRef, Position, RecordRef};
+
+/// How long a lease lasts without renewal, never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LeaseTime(Duration);
+
+impl LeaseTime {
+    /// Takes a duration of at least one millisecond.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::InvalidArgument`] for less.
+    pub fn new(time: Duration) -> Result<Self, StoreError> {
+        if time < Duration::from_millis(1) {
+            return Err(StoreError::new(
+                StoreErrorKind::InvalidArgument,
+                "a lease must last at least a millisecond",
+            ));
+        }
+        Ok(Self(time))
+    }
+
+    /// The duration.
+    pub const fn duration(self) -> Duration {
+        self.0
+    }
+}
+
+/// Asks for lanes that nobody holds.
+#[derive(Clone, Debug)]
+pub struct LeaseRequest {
+    /// Who asks.
+    pub owner: WorkerId,
+    /// How many lanes at most.
+    pub lanes: u8,
+    /// How long each lease lasts without renewal.
+    pub lease: LeaseTime,
+    /// Also takes every lane that has been free for longer than a lease, beyond `lanes`: a share
+    /// that its worker never collects must not strand the records in it.
+    pub orphans: bool,
+}
+
+/// An exclusive, time-limited right to send the records of one lane.
+///
+/// The token is fresh for each lease; renewal keeps it. Losing a lane can repeat every record of it
+/// that is in flight: the LEASE window is as wide as the lane's in-flight limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LaneLease {
+    /// The lane.
+    pub lane: Lane,
+    /// Fencing token that every outcome must name.
+    pub token: LeaseToken,
+}
+
+/// An ordering key whose later records wait for one that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WaitingKey {
+    /// The key.
+    pub key: KeyRef,
+    /// Position of the record that failed and will be tried again.
+    pub head: Position,
+    /// Time until that record is due, by the database's clock; zero if it is due.
+    pub due_in: Duration,
+}
+
+/// What an owner must know of a lane before it sends from it.
+#[derive(Clone, Debug, Default)]
+pub struct LaneState {
+    /// Keys whose head failed and is to be tried again, whether it is due already or not. Several
+    /// failed records of a key count as the first of them.
+    pub waiting: Vec<WaitingKey>,
+    /// Keys whose head is dead: their later records are parked.
+    pub parked: Vec<(KeyRef, RecordRef)>,
+}

@@ -1,0 +1,75 @@
+//! Reading the records of leased lanes.
+
+use std::num::NonZeroU32;
+
+use crate::lane::Lane;
+use crate::record::{OutboxRecord, Position, RecordRef};
+
+/// From where one lane is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LaneRead {
+    /// The lane.
+    pub lane: Lane,
+    /// Only records behind this position.
+    pub floor: Position,
+}
+
+/// Asks for records that are due, of several lanes at once.
+///
+/// A read takes no lock and writes nothing; the lease of each lane is what makes it exclusive.
+#[derive(Clone, Debug)]
+pub struct ReadRequest {
+    /// The lanes and where each starts.
+    pub lanes: Vec<LaneRead>,
+    /// Positions that the caller knows already; they are left out and count for nothing.
+    pub known: Vec<Position>,
+    /// Most records in the answer.
+    pub records: NonZeroU32,
+    /// Most bytes in the answer, by the stored size. Each lane with records still gives one.
+    pub bytes: u64,
+}
+
+/// A stored row that cannot be decoded. It never stops its lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UndecodableRow {
+    /// Which record.
+    pub reference: RecordRef,
+    /// Its revision, for the outcome.
+    pub revision: i32,
+    /// What is wrong with it, without its content.
+    pub error: String,
+}
+
+/// What a read says about transactions that were still open.
+///
+/// Positions are drawn before they are committed, so a transaction may commit behind a position
+/// that was read. The dispatcher moves a lane's floor only past what this says to be settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReadMark {
+    /// Positions are committed in order: nothing can appear behind what was read (one writer).
+    Ordered,
+    /// Every transaction with a lower number had ended when this read began.
+    Horizon(u64),
+    /// Nothing is known: lanes are read from the start.
+    Unknown,
+}
+
+/// The answer to a read.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    /// Records in order of position within each lane; due scheduled and retried ones first.
+    pub records: Vec<OutboxRecord>,
+    /// Rows that cannot be decoded.
+    pub undecodable: Vec<UndecodableRow>,
+    /// Whether the budget cut the answer: more may be there behind the last record of each lane.
+    pub truncated: bool,
+    /// What is known about open transactions.
+    pub mark: ReadMark,
+}
+
+impl Batch {
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.undecodable.is_empty()
+    }
+}

@@ -1,0 +1,99 @@
+//! The contract between a dispatcher and a database.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::error::StoreError;
+use crate::fleet::{Fleet, WorkerCard};
+use crate::lease::{LaneLease, LaneState, LeaseRequest, LeaseTime};
+use crate::outcome::{Outcome, Settled};
+use crate::read::{Batch, ReadRequest};
+use crate::stats::OutboxStats;
+
+/// Stores the records of one outbox and fences their settlement.
+///
+/// Every instant is the database's: a record is due when `available_at <= now`, a lease is live
+/// while `expires_at > now`. Every call has three endings: done, not done, and unknown, which is
+/// what an [`Unavailable`](crate::StoreErrorKind::Unavailable) error and a dropped future mean. A
+/// call that returned is durable.
+#[async_trait]
+pub trait OutboxStore: Debug + Send + Sync {
+    /// Leases lanes that nobody holds, each under a fresh token.
+    ///
+    /// No lane is ever leased twice at one instant. Fewer lanes than asked for is no error.
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError>;
+
+    /// Extends leases that are still live and returns those; never shortens one, keeps the token.
+    async fn renew(
+        &self,
+        leases: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError>;
+
+    /// Gives lanes back, to be leased by anyone at once. A lease that was lost is left alone.
+    async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError>;
+
+    /// What the owner of freshly leased lanes must know before it reads them, lane by lane in the
+    /// order of `leases`.
+    async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError>;
+
+    /// Reads due records of several lanes, without lock and without write.
+    ///
+    /// Within a lane the records come in order of position, and a budget cuts it to a prefix.
+    async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError>;
+
+    /// Writes how attempts ended, in one transaction.
+    ///
+    /// All outcomes of a lane take effect or none does. A lane whose lease was leased anew is left
+    /// alone and is named in the answer. Repeating a call is harmless.
+    async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError>;
+
+    /// Counts what waits, with a bounded effort.
+    async fn stats(&self) -> Result<OutboxStats, StoreError>;
+
+    /// Tells the others that this worker lives, and says who they are.
+    async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError>;
+}
+
+#[async_trait]
+impl<S: OutboxStore + ?Sized> OutboxStore for Arc<S> {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
+        (**self).lease(request).await
+    }
+
+    async fn renew(
+        &self,
+        leases: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        (**self).renew(leases, lease).await
+    }
+
+    async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
+        (**self).release(leases).await
+    }
+
+    async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
+        (**self).acquired(leases).await
+    }
+
+    async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
+        (**self).read(request).await
+    }
+
+    async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
+        (**self).settle(outcomes).await
+    }
+
+    async fn stats(&self) -> Result<OutboxStats, StoreError> {
+        (**self).stats().await
+    }
+
+    async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
+        (**self).heartbeat(worker).await
+    }
+}
+
+const fn _object_safe(_: &dyn OutboxStore) {}

@@ -1,0 +1,93 @@
+//! Cases about the workers that share an outbox.
+
+use std::time::Duration;
+
+use outbox_core::{Fleet, Format, WorkerCard, WorkerId};
+
+use super::fixture::StoreFixture;
+use super::sample::{HOUR, SHORT};
+
+/// A worker that shares counts itself and does not count its own wish.
+pub async fn a_worker_counts_itself(fixture: &dyn StoreFixture) {
+    let fleet = heartbeat(fixture, &worker(Some(8), HOUR)).await;
+
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0 });
+}
+
+/// Live workers count each other and what the others lack.
+pub async fn live_workers_count_each_other(fixture: &dyn StoreFixture) {
+    heartbeat(fixture, &worker(Some(3), HOUR)).await;
+    heartbeat(fixture, &worker(Some(5), HOUR)).await;
+
+    let fleet = heartbeat(fixture, &worker(Some(20), HOUR)).await;
+
+    assert_eq!(fleet, Fleet { sharing: 3, wanted: 8 });
+}
+
+/// A worker is counted once, by what it said last.
+pub async fn a_worker_counts_by_its_last_word(fixture: &dyn StoreFixture) {
+    let first = worker(Some(8), HOUR);
+    heartbeat(fixture, &first).await;
+    heartbeat(fixture, &WorkerCard { wants_lanes: Some(2), ..first }).await;
+
+    let fleet = heartbeat(fixture, &worker(Some(0), HOUR)).await;
+
+    assert_eq!(fleet, Fleet { sharing: 2, wanted: 2 });
+}
+
+/// A worker that was silent for too long counts as gone.
+pub async fn a_silent_worker_counts_as_gone(fixture: &dyn StoreFixture) {
+    heartbeat(fixture, &worker(Some(8), SHORT)).await;
+    fixture.pass(SHORT * 2).await;
+
+    let fleet = heartbeat(fixture, &worker(Some(8), SHORT)).await;
+
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0 });
+}
+
+/// A worker that takes no part in sharing is not counted.
+pub async fn a_worker_outside_of_sharing_is_not_counted(fixture: &dyn StoreFixture) {
+    let sharing = worker(Some(4), HOUR);
+    heartbeat(fixture, &worker(None, HOUR)).await;
+
+    let seen_from_inside = heartbeat(fixture, &sharing).await;
+    let seen_from_outside = heartbeat(fixture, &worker(None, HOUR)).await;
+
+    assert_eq!(seen_from_inside, Fleet { sharing: 1, wanted: 0 });
+    assert_eq!(seen_from_outside, Fleet { sharing: 1, wanted: 4 });
+}
+
+/// A worker that stops sharing is no longer counted.
+pub async fn a_worker_may_stop_sharing(fixture: &dyn StoreFixture) {
+    let leaver = worker(Some(8), HOUR);
+    heartbeat(fixture, &leaver).await;
+    heartbeat(fixture, &WorkerCard { wants_lanes: None, ..leaver }).await;
+
+    let fleet = heartbeat(fixture, &worker(Some(0), HOUR)).await;
+
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0 });
+}
+
+/// A heartbeat through one store is seen through every other.
+pub async fn a_heartbeat_is_seen_by_every_store(fixture: &dyn StoreFixture) {
+    heartbeat(fixture, &worker(Some(8), HOUR)).await;
+
+    let fleet = fixture.reopen().await.heartbeat(&worker(Some(1), HOUR)).await.unwrap();
+
+    assert_eq!(fleet, Fleet { sharing: 2, wanted: 8 });
+}
+
+fn worker(wants_lanes: Option<u8>, alive_for: Duration) -> WorkerCard {
+    WorkerCard {
+        id: WorkerId::new(),
+        version: "1.2.3".to_owned(),
+        max_format: Format::CURRENT,
+        topics: vec!["orders".to_owned(), "payments".to_owned()],
+        wants_lanes,
+        alive_for,
+    }
+}
+
+async fn heartbeat(fixture: &dyn StoreFixture, card: &WorkerCard) -> Fleet {
+    fixture.store().heartbeat(card).await.unwrap()
+}

@@ -1,0 +1,106 @@
+//! What is due, and what a new owner must know first.
+
+use std::collections::HashSet;
+
+use chrono::{DateTime, Utc};
+use outbox_core::{
+    Batch, Format, Lane, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadRequest,
+    UndecodableRow, WaitingKey,
+};
+
+use super::state::{Row, State};
+use crate::clock::between;
+
+impl State {
+    pub(super) fn read(&self, request: &ReadRequest, now: DateTime<Utc>) -> Batch {
+        let known = request.known.iter().copied().collect();
+        let mut ranked: Vec<(usize, &Row)> = Vec::new();
+        for lane in &request.lanes {
+            ranked.extend(self.due_in(*lane, &known, now).into_iter().enumerate());
+        }
+        // Rank by rank over all lanes, so that the budget cuts each lane to a prefix and a full
+        // lane does not push the others out.
+        ranked.sort_by_key(|(rank, row)| (*rank, row.place().0));
+        let kept = within_budget(&ranked, request);
+        let truncated = kept < ranked.len();
+
+        let mut rows: Vec<&Row> = ranked.into_iter().take(kept).map(|(_, row)| row).collect();
+        rows.sort_by_key(|row| (row.record.available_at.is_none(), row.place()));
+        let undecodable = rows.iter().filter_map(|row| undecodable(row)).collect();
+        let records =
+            rows.iter().filter(|row| row.damage.is_none()).map(|row| as_read(row, now)).collect();
+        Batch { records, undecodable, truncated, mark: self.mark() }
+    }
+
+    pub(super) fn acquired(&self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
+        let state_of = |lease: &LaneLease| LaneState {
+            waiting: self.waiting_in(lease.lane, now),
+            parked: self
+                .parked_keys
+                .iter()
+                .filter(|(_, dead)| dead.lane == lease.lane)
+                .cloned()
+                .collect(),
+        };
+        leases.iter().map(state_of).collect()
+    }
+
+    /// Due records of a lane: first those that waited for an instant, then the others, each by
+    /// position.
+    fn due_in(&self, lane: LaneRead, known: &HashSet<Position>, now: DateTime<Utc>) -> Vec<&Row> {
+        // A record that waited may have become due behind the floor, so the floor hides only
+        // those that were due from the start.
+        let behind_floor = |row: &&Row| {
+            row.record.available_at.is_some() || row.record.reference.position > lane.floor
+        };
+        let mut due: Vec<&Row> = self
+            .lane_rows(lane.lane)
+            .filter(|row| row.is_due(now) && !known.contains(&row.record.reference.position))
+            .filter(|row| row.record.message.format <= Format::CURRENT)
+            .filter(behind_floor)
+            .collect();
+        due.sort_by_key(|row| row.record.available_at.is_none());
+        due
+    }
+
+    fn waiting_in(&self, lane: Lane, now: DateTime<Utc>) -> Vec<WaitingKey> {
+        let mut waiting: Vec<WaitingKey> = Vec::new();
+        for row in self.lane_rows(lane).filter(|row| row.record.attempts > 0) {
+            let Some((key, due)) = row.record.key().zip(row.record.available_at) else { continue };
+            if waiting.iter().all(|other| other.key != key) {
+                let head = row.record.reference.position;
+                waiting.push(WaitingKey { key, head, due_in: between(now, due) });
+            }
+        }
+        waiting
+    }
+
+    /// All rows of a lane in order of position.
+    fn lane_rows(&self, lane: Lane) -> impl Iterator<Item = &Row> {
+        self.rows.range((lane, Position(i64::MIN))..=(lane, Position(i64::MAX))).map(|(_, row)| row)
+    }
+}
+
+/// How many of the ranked rows fit: each lane's first one always does by size.
+fn within_budget(ranked: &[(usize, &Row)], request: &ReadRequest) -> usize {
+    let most = usize::try_from(request.records.get()).unwrap_or(usize::MAX);
+    let mut bytes = 0_u64;
+    let fits = |(rank, row): &&(usize, &Row)| {
+        let size = u64::try_from(row.record.message.size()).unwrap_or(u64::MAX);
+        bytes = bytes.saturating_add(size);
+        *rank == 0 || bytes <= request.bytes
+    };
+    ranked.iter().take(most).take_while(fits).count()
+}
+
+fn undecodable(row: &Row) -> Option<UndecodableRow> {
+    let error = row.damage.clone()?;
+    let OutboxRecord { reference, revision, .. } = row.record;
+    Some(UndecodableRow { reference, revision, error })
+}
+
+fn as_read(row: &Row, now: DateTime<Utc>) -> OutboxRecord {
+    let mut record = row.record.clone();
+    record.failing_for = record.first_failed_at.map(|at| between(at, now)).unwrap_or_default();
+    record
+}

@@ -1,0 +1,71 @@
+//! The contract, call by call.
+
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use outbox_core::{
+    Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore, Outcome,
+    ReadRequest, Settled, StoreError, WorkerCard,
+};
+
+use super::MemoryStore;
+use super::fault::StoreCall;
+use super::state::State;
+
+impl MemoryStore {
+    /// One call: the step is atomic, and what the test planned for this call surrounds it.
+    async fn call<T>(
+        &self,
+        call: StoreCall,
+        step: impl FnOnce(&mut State, DateTime<Utc>) -> Result<T, StoreError> + Send,
+    ) -> Result<T, StoreError> {
+        let plan = self.shared.faults.arrive(call);
+        plan.before().await;
+        self.shared.faults.refusal(call, &plan)?;
+        let answer = self.change(|state| step(state, self.now()));
+        plan.after().await?;
+        answer
+    }
+}
+
+#[async_trait]
+impl OutboxStore for MemoryStore {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
+        self.call(StoreCall::Lease, |state, now| Ok(state.lease(request, now))).await
+    }
+
+    async fn renew(
+        &self,
+        leases: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        self.call(StoreCall::Renew, |state, now| Ok(state.renew(leases, lease, now))).await
+    }
+
+    async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
+        self.call(StoreCall::Release, |state, now| {
+            state.release(leases, now);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
+        self.call(StoreCall::Acquired, |state, now| Ok(state.acquired(leases, now))).await
+    }
+
+    async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
+        self.call(StoreCall::Read, |state, now| Ok(state.read(request, now))).await
+    }
+
+    async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
+        self.call(StoreCall::Settle, |state, now| state.settle(outcomes, now)).await
+    }
+
+    async fn stats(&self) -> Result<OutboxStats, StoreError> {
+        self.call(StoreCall::Stats, |state, now| Ok(state.stats(now))).await
+    }
+
+    async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
+        self.call(StoreCall::Heartbeat, |state, now| Ok(state.heartbeat(worker, now))).await
+    }
+}
