@@ -1,0 +1,130 @@
+//! Creates the outbox: all tables, the sequence and the first rows. Frozen.
+//!
+//! Each dialect is a sibling file with the same functions; a database joins by adding one.
+
+mod postgres;
+mod sqlite;
+
+use async_trait::async_trait;
+use sea_orm_migration::{
+    MigrationName, MigrationTrait, SchemaManager,
+    sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement},
+};
+use uuid::Uuid;
+
+use outbox_core::TableNames;
+
+use crate::{backend, names::SqlNames as _};
+
+/// Written by hand, not taken from the file's name: a renamed file must not run again.
+const NAME: &str = "m20260101_000001_outbox_create";
+
+/// The lowest version of the binaries that can work on these tables.
+const LOWEST_BINARY_VERSION: &str = "0.1.0";
+
+const TABLES: [&str; 11] = [
+    "audit",
+    "claim",
+    "dead_letter",
+    "inbox",
+    "lane",
+    "message",
+    "meta",
+    "parked",
+    "parked_key",
+    "published",
+    "worker",
+];
+
+#[derive(Debug)]
+pub(crate) struct OutboxCreate {
+    names: TableNames,
+    name: String,
+}
+
+impl OutboxCreate {
+    pub(crate) fn new(names: &TableNames) -> Self {
+        Self { names: names.clone(), name: names.migration(NAME) }
+    }
+
+    fn create(&self, backend: DbBackend) -> Result<Vec<String>, DbErr> {
+        // Random, not derived from anything: a restored or cloned database keeps the id, a database
+        // that was made anew has another.
+        let deployment = Uuid::new_v4();
+        match backend {
+            DbBackend::Postgres => Ok(postgres::create(&self.names, deployment)),
+            DbBackend::Sqlite => Ok(sqlite::create(&self.names, deployment)),
+            _ => Err(backend::unsupported()),
+        }
+    }
+
+    fn present(&self, backend: DbBackend) -> Result<String, DbErr> {
+        match backend {
+            DbBackend::Postgres => Ok(postgres::present(&self.names)),
+            DbBackend::Sqlite => Ok(sqlite::present(&self.names)),
+            _ => Err(backend::unsupported()),
+        }
+    }
+
+    /// Whether the tables are there already, made by the other way to run this migration.
+    ///
+    /// # Errors
+    /// [`DbErr::Migration`] if only some of the names are taken: those tables are not an outbox's,
+    /// and to build around them would fail later and less clearly.
+    async fn exists<C: ConnectionTrait>(&self, db: &C) -> Result<bool, DbErr> {
+        let backend = db.get_database_backend();
+        let rows =
+            db.query_all_raw(Statement::from_string(backend, self.present(backend)?)).await?;
+        if rows.is_empty() || rows.len() == TABLES.len() {
+            return Ok(!rows.is_empty());
+        }
+        let taken: Vec<String> =
+            rows.iter().map(|row| row.try_get("", "name")).collect::<Result<_, _>>()?;
+        Err(DbErr::Migration(format!(
+            "the outbox needs the name of {}, which exists already: give the outbox another prefix",
+            taken.join(", ")
+        )))
+    }
+}
+
+impl MigrationName for OutboxCreate {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+#[async_trait]
+impl MigrationTrait for OutboxCreate {
+    async fn up(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let db = manager.get_connection();
+        backend::check(db.get_database_backend(), &self.names)?;
+        backend::ensure_schema(db, &self.names).await?;
+        if self.exists(db).await? {
+            return Ok(());
+        }
+        for statement in self.create(db.get_database_backend())? {
+            db.execute_unprepared(&statement).await?;
+        }
+        Ok(())
+    }
+
+    async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
+        let db = manager.get_connection();
+        backend::check(db.get_database_backend(), &self.names)?;
+        for table in TABLES {
+            let table = self.names.qualified(table);
+            db.execute_unprepared(&format!("DROP TABLE IF EXISTS {table}")).await?;
+        }
+        Ok(())
+    }
+
+    /// Also where sea-orm would not by itself: SQLite can undo half a schema, so it must.
+    fn use_transaction(&self) -> Option<bool> {
+        Some(true)
+    }
+}
+
+/// The tables as a list of SQL strings.
+fn literals(names: &TableNames) -> String {
+    TABLES.map(|table| names.literal(table)).join(", ")
+}

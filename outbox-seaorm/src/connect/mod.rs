@@ -1,0 +1,92 @@
+//! Pools of connections for a worker.
+
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use outbox_core::{StoreError, StoreErrorKind};
+use sea_orm::DatabaseConnection;
+
+/// How a worker's pool behaves.
+///
+/// ```
+/// use std::num::NonZeroU32;
+/// use std::time::Duration;
+///
+/// use outbox_seaorm::PoolOptions;
+///
+/// let options = PoolOptions {
+///     max_connections: NonZeroU32::MIN,
+///     statement_timeout: Duration::from_secs(5),
+///     ..PoolOptions::default()
+/// };
+/// assert_eq!(options.application_name, "outbox-worker");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Most connections at a time. With one, a long settlement keeps leases from being renewed.
+    /// Default: 4.
+    pub max_connections: NonZeroU32,
+    /// How long a call waits for a free connection, and how long connecting may take. A short time
+    /// turns a burst into errors. Default: 5 s.
+    pub acquire_timeout: Duration,
+    /// How long a statement may run before the server ends it (PostgreSQL). Zero is for ever: the
+    /// statement of a caller that gave up then runs on and holds its locks. Default: 10 s.
+    pub statement_timeout: Duration,
+    /// How long a statement waits for a lock, or on SQLite for another writer. Zero is for ever on
+    /// PostgreSQL and not at all on SQLite. Default: 5 s.
+    pub lock_timeout: Duration,
+    /// How long a transaction may idle before the server ends its session (PostgreSQL). Zero is for
+    /// ever: what a worker that froze had locked stays locked. Default: 10 s.
+    pub idle_in_transaction_timeout: Duration,
+    /// Under which name the server lists the sessions (PostgreSQL). Default: `outbox-worker`.
+    pub application_name: String,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: const { NonZeroU32::new(4).unwrap() },
+            acquire_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(10),
+            lock_timeout: Duration::from_secs(5),
+            idle_in_transaction_timeout: Duration::from_secs(10),
+            application_name: "outbox-worker".to_owned(),
+        }
+    }
+}
+
+/// Opens a pool that is fit for a [`SeaOrmStore`](crate::SeaOrmStore), and one connection of it.
+///
+/// On PostgreSQL (`postgres://…`) each session is READ COMMITTED by default and has the time limits
+/// of the options. On SQLite (`sqlite:…`) the journal is a write-ahead log, every commit is on disk
+/// when it returns, and a missing file is not created. No statement is logged.
+///
+/// # Errors
+/// [`StoreErrorKind::InvalidArgument`] for a URL that cannot be used,
+/// [`StoreErrorKind::Unavailable`] for a database that cannot be reached, whose source names host
+/// and port. No error shows the URL, the user or the password.
+pub async fn connect(url: &str, options: PoolOptions) -> Result<DatabaseConnection, StoreError> {
+    match url.split_once(':').map(|(scheme, _)| scheme) {
+        #[cfg(feature = "postgres")]
+        Some("postgres" | "postgresql") => postgres::connect(url, options).await,
+        #[cfg(feature = "sqlite")]
+        Some("sqlite") => sqlite::connect(url, &options).await,
+        _ => Err(StoreError::new(StoreErrorKind::InvalidArgument, SCHEMES)),
+    }
+}
+
+const SCHEMES: &str = if cfg!(all(feature = "postgres", feature = "sqlite")) {
+    "a database URL begins with postgres:// or sqlite:"
+} else if cfg!(feature = "postgres") {
+    "a database URL begins with postgres://"
+} else {
+    "a database URL begins with sqlite:"
+};
+
+/// What [`StoreError`] names as the operation.
+const CONNECT: &str = "connect";

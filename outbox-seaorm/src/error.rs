@@ -1,0 +1,201 @@
+//! What can go wrong when events are staged.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use outbox_core::{EncodeError, SettingsError, TableNames};
+use sea_orm::{DbErr, RuntimeErr};
+
+/// Why no event was staged.
+///
+/// It travels through `SeaORM` as a [`DbErr`], into which it converts; [`OutboxError::of`] finds it
+/// again. Trouble of the database that is not about the outbox's tables (a lost connection, a
+/// deadlock, a serialization failure) stays the `DbErr` that it was, so that a loop that repeats
+/// transactions still recognises it.
+///
+/// Whatever the error: roll the transaction back. A row that was written before it is still in it.
+///
+/// ```
+/// use outbox_seaorm::OutboxError;
+/// use sea_orm::DbErr;
+///
+/// let error = DbErr::from(OutboxError::NotInstalled);
+/// assert!(matches!(OutboxError::of(&error), Some(OutboxError::NotInstalled)));
+/// assert!(OutboxError::of(&DbErr::RecordNotUpdated).is_none());
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OutboxError {
+    /// The application's own reason, from [`OutboxError::aggregate`].
+    #[error("the aggregate could not tell its events")]
+    Aggregate(#[source] Box<dyn Error + Send + Sync>),
+    /// Other settings were installed before.
+    #[error(
+        "other outbox settings are installed already: install once per process, and wrap work \
+         for a second outbox in `scope(settings, ..)`"
+    )]
+    AlreadyInstalled,
+    /// The event cannot be turned into a message.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The database refused the insert for a reason that it names.
+    #[error("the event was not staged: {hint}")]
+    Insert {
+        /// What to do.
+        hint: String,
+        /// What the database said.
+        source: DbErr,
+    },
+    /// Nobody said under which source and into which tables to stage.
+    #[error(
+        "outbox settings are missing: call `OutboxSettings::new(source).install()` once at start, \
+         or wrap the work in `scope(settings, ..)`; nothing was written"
+    )]
+    NotInstalled,
+    /// A save or delete that stages events would not run inside of a transaction.
+    #[error("{write} of `{table}` on {connection} refused: {refusal}; nothing was written")]
+    Refused {
+        /// What was to be written.
+        write: WriteKind,
+        /// Table of the aggregate.
+        table: &'static str,
+        /// Type of the connection.
+        connection: &'static str,
+        /// Why, and what to do.
+        refusal: Refusal,
+    },
+    /// Settings that cannot be used.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+impl OutboxError {
+    /// An error of the application's own, for `outbox_events`.
+    pub fn aggregate(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Aggregate(source.into())
+    }
+
+    /// Finds the error of the outbox in what a call of `SeaORM` returned.
+    pub fn of(error: &DbErr) -> Option<&Self> {
+        match error {
+            DbErr::TryIntoErr { source, .. } => source.downcast_ref(),
+            _ => None,
+        }
+    }
+}
+
+impl From<OutboxError> for DbErr {
+    fn from(error: OutboxError) -> Self {
+        Self::TryIntoErr { from: "event", into: "outbox record", source: Arc::new(error) }
+    }
+}
+
+/// A write that stages events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteKind {
+    /// A row is deleted.
+    Delete,
+    /// A row is inserted.
+    Insert,
+    /// A row is updated.
+    Update,
+}
+
+impl fmt::Display for WriteKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Delete => "delete",
+            Self::Insert => "insert",
+            Self::Update => "update",
+        })
+    }
+}
+
+/// Why a connection is no place for a write that stages events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// Each statement commits by itself.
+    Autocommit,
+    /// A `DatabaseExecutor`, whose type does not say what it holds.
+    Executor,
+    /// A type that nobody vouched for.
+    Unknown,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Autocommit => {
+                "it stages events, and outside of a transaction the row and its events cannot \
+                 commit together; begin one, `let txn = db.begin().await?`, and pass `&txn`"
+            }
+            Self::Executor => {
+                "it stages events, and the type of an executor does not say whether it holds a \
+                 transaction; pass the `&DatabaseTransaction` itself"
+            }
+            Self::Unknown => {
+                "it stages events, and this type is not known to be a transaction; pass a \
+                 `&DatabaseTransaction`, or call `trust_transaction_type::<T>()` once at start if \
+                 `T` always is one"
+            }
+        })
+    }
+}
+
+/// Adds what to do where the database's code tells what is wrong with the outbox's tables.
+pub(crate) fn explained(error: DbErr, tables: &TableNames) -> DbErr {
+    let hint = reason(&error).map(|reason| reason.hint(tables));
+    match hint {
+        Some(hint) => OutboxError::Insert { hint, source: error }.into(),
+        None => error,
+    }
+}
+
+enum Reason {
+    Denied,
+    Missing,
+    Outdated,
+}
+
+impl Reason {
+    fn hint(&self, tables: &TableNames) -> String {
+        let message = tables.quoted("message", '"');
+        match self {
+            Self::Denied => {
+                let position = tables.quoted("position", '"');
+                format!(
+                    "the database role lacks a permission, \
+                     GRANT INSERT ON {message} and GRANT USAGE ON SEQUENCE {position} to it"
+                )
+            }
+            Self::Missing => format!(
+                "table {message} is missing, run the outbox's migrations under this schema and \
+                 prefix"
+            ),
+            Self::Outdated => format!(
+                "table {message} is older than this version, run the outbox's migrations first"
+            ),
+        }
+    }
+}
+
+fn reason(error: &DbErr) -> Option<Reason> {
+    let (DbErr::Exec(RuntimeErr::SqlxError(error)) | DbErr::Query(RuntimeErr::SqlxError(error))) =
+        error
+    else {
+        return None;
+    };
+    let error = error.as_database_error()?;
+    // SQLite has one code for all of these; its texts are never translated.
+    let message = error.message();
+    match error.code().as_deref() {
+        Some("42501") => Some(Reason::Denied),
+        Some("42P01" | "3F000") => Some(Reason::Missing),
+        Some("42703") => Some(Reason::Outdated),
+        Some("1") if message.starts_with("no such table") => Some(Reason::Missing),
+        Some("1") if message.contains("has no column named") => Some(Reason::Outdated),
+        _ => None,
+    }
+}

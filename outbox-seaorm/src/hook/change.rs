@@ -1,0 +1,84 @@
+//! What happened to a row.
+
+use std::fmt;
+
+use sea_orm::{ActiveModelTrait, ActiveValue, EntityTrait, IdenStatic, Iterable};
+
+/// The model of an active model's entity.
+pub type ModelOf<A> = <<A as ActiveModelTrait>::Entity as EntityTrait>::Model;
+
+type ColumnOf<A> = <<A as ActiveModelTrait>::Entity as EntityTrait>::Column;
+
+/// A saved or deleted row.
+///
+/// There is none for a delete that met no row, and none for an update that assigned nothing.
+pub enum Change<'a, A: ActiveModelTrait> {
+    /// The row is new; its generated columns are filled in.
+    Inserted(&'a ModelOf<A>),
+    /// The row was updated.
+    #[non_exhaustive]
+    Updated {
+        /// The row as it is now.
+        after: &'a ModelOf<A>,
+        /// Which columns the update assigned, if that is known.
+        #[doc(hidden)]
+        assigned: Option<Assigned>,
+    },
+    /// The row is gone; this is how it was.
+    Deleted(&'a ModelOf<A>),
+}
+
+impl<A: ActiveModelTrait> Change<'_, A> {
+    /// Whether the update assigned this column, be it to the value that it had.
+    ///
+    /// Where that cannot be known it is true, and so it is for an inserted and a deleted row: at
+    /// worst there is an event too many, never one too few.
+    pub fn changed(&self, column: ColumnOf<A>) -> bool {
+        match self {
+            Self::Updated { assigned: Some(assigned), .. } => assigned.contains(column.as_str()),
+            _ => true,
+        }
+    }
+
+    /// The row: as it is now, or as it was before it was deleted.
+    pub fn model(&self) -> &ModelOf<A> {
+        match self {
+            Self::Inserted(model) | Self::Deleted(model) | Self::Updated { after: model, .. } => {
+                model
+            }
+        }
+    }
+}
+
+/// What kind of change; the row is the application's and stays out of logs.
+impl<A: ActiveModelTrait> fmt::Debug for Change<'_, A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inserted(_) => f.write_str("Inserted(..)"),
+            Self::Updated { assigned, .. } => {
+                f.debug_struct("Updated").field("assigned", assigned).finish_non_exhaustive()
+            }
+            Self::Deleted(_) => f.write_str("Deleted(..)"),
+        }
+    }
+}
+
+/// The columns that an update assigned.
+#[derive(Clone, Debug)]
+pub struct Assigned(Vec<&'static str>);
+
+impl Assigned {
+    pub(super) fn of<A: ActiveModelTrait>(active: &A) -> Self {
+        let assigned = |column: &ColumnOf<A>| matches!(active.get(*column), ActiveValue::Set(_));
+        Self(ColumnOf::<A>::iter().filter(assigned).map(|column| column.as_str()).collect())
+    }
+
+    /// Whether there was nothing to update, so that no UPDATE was sent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn contains(&self, column: &str) -> bool {
+        self.0.contains(&column)
+    }
+}

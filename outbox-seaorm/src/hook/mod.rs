@@ -1,0 +1,13 @@
+//! Events that follow from the saves of an entity.
+
+mod aggregate;
+mod change;
+mod guard;
+pub(crate) mod row;
+mod run;
+mod stash;
+
+pub use aggregate::{HasOutboxHooks, OutboxAggregate};
+pub use change::{Change, ModelOf};
+pub use guard::trust_transaction_type;
+pub use run::Hooks;

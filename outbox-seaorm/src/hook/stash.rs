@@ -1,0 +1,89 @@
+//! What a hook before the write tells the hook after it.
+//!
+//! `SeaORM` gives the hook after an update only the saved row, and the hook after a delete not even
+//! that. Both hooks of one write get the same connection by reference, so its address, the type of
+//! the active model and the primary key name the write. Each hook after a write is preceded by its
+//! own hook before it, which overwrites or removes what a failed write left behind.
+//!
+//! Two writes of one row at the same time on one transaction share an entry. The second to end then
+//! finds nothing and counts every column as changed.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, HashMap};
+use std::ptr::from_ref;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use sea_orm::sea_query::Value;
+use sea_orm::{ActiveModelTrait, ConnectionTrait};
+
+use crate::hook::change::Assigned;
+
+/// Failed and dropped writes leave their entries; beyond this many the oldest goes.
+const CAPACITY: usize = 4096;
+
+static STASH: LazyLock<Mutex<Stash>> = LazyLock::new(Mutex::default);
+
+/// Which write.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub(super) struct Key {
+    connection: usize,
+    model: TypeId,
+    row: Vec<Value>,
+}
+
+impl Key {
+    pub(super) fn new<A: ActiveModelTrait + 'static, C: ConnectionTrait>(
+        db: &C,
+        row: Vec<Value>,
+    ) -> Self {
+        Self { connection: from_ref(db).addr(), model: TypeId::of::<A>(), row }
+    }
+}
+
+/// What was noted.
+pub(super) enum Noted {
+    /// The columns that an update assigns.
+    Assigned(Assigned),
+    /// The row that a delete is about to remove.
+    Row(Box<dyn Any + Send>),
+}
+
+pub(super) fn note(key: Key, noted: Noted) {
+    let mut stash = stash();
+    stash.remove(&key);
+    stash.insert(key, noted);
+}
+
+pub(super) fn take(key: &Key) -> Option<Noted> {
+    stash().remove(key)
+}
+
+#[derive(Default)]
+struct Stash {
+    noted: HashMap<Key, (u64, Noted)>,
+    by_age: BTreeMap<u64, Key>,
+    next: u64,
+}
+
+impl Stash {
+    fn insert(&mut self, key: Key, noted: Noted) {
+        if self.by_age.len() >= CAPACITY
+            && let Some((_, oldest)) = self.by_age.pop_first()
+        {
+            self.noted.remove(&oldest);
+        }
+        self.by_age.insert(self.next, key.clone());
+        self.noted.insert(key, (self.next, noted));
+        self.next += 1;
+    }
+
+    fn remove(&mut self, key: &Key) -> Option<Noted> {
+        let (age, noted) = self.noted.remove(key)?;
+        self.by_age.remove(&age);
+        Some(noted)
+    }
+}
+
+fn stash() -> MutexGuard<'static, Stash> {
+    STASH.lock().unwrap_or_else(PoisonError::into_inner)
+}

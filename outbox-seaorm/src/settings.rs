@@ -1,0 +1,73 @@
+//! Under which name and into which tables an application stages.
+
+use std::sync::Arc;
+
+use outbox_core::{Environment, SettingsError, TableNames};
+
+const SOURCE: &str = "a URI reference without spaces, like https://shop.example/orders";
+
+/// The source of an application's events and the tables of its outbox.
+///
+/// The source becomes the `CloudEvents` attribute of this name: together with the event id it
+/// names the event to the world, so it says which application the event comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutboxSettings {
+    source: Result<Arc<str>, SettingsError>,
+    tables: TableNames,
+}
+
+impl OutboxSettings {
+    /// Stages under this source, into tables named `outbox_…` in the connection's own schema.
+    ///
+    /// The source is a URI reference, neither empty nor with spaces or control characters;
+    /// [`install`](Self::install) and staging under [`scope`](crate::scope) refuse another.
+    pub fn new(source: impl Into<String>) -> Self {
+        let source = source.into();
+        let illegal = |c: char| c.is_whitespace() || c.is_control();
+        let source = if source.is_empty() || source.contains(illegal) {
+            Err(SettingsError::new("source", SOURCE))
+        } else {
+            Ok(source.into())
+        };
+        Self { source, tables: TableNames::default() }
+    }
+
+    /// Uses the tables with this schema and prefix.
+    pub fn tables(mut self, tables: TableNames) -> Self {
+        self.tables = tables;
+        self
+    }
+
+    /// Reads `{prefix}SOURCE`, `{prefix}SCHEMA` and `{prefix}PREFIX` from the environment.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if there is no source, or a value cannot be used.
+    pub fn from_env(prefix: &str) -> Result<Self, SettingsError> {
+        Self::from_environment(&Environment::process(prefix))
+    }
+
+    /// As [`from_env`](Self::from_env), with supplied variables.
+    ///
+    /// # Errors
+    /// [`SettingsError`] if there is no source, or a value cannot be used.
+    pub fn from_environment(environment: &Environment) -> Result<Self, SettingsError> {
+        let settings = Self::new(environment.text("SOURCE").unwrap_or_default());
+        settings.source.as_ref().map_err(|_| environment.refuse("SOURCE", SOURCE))?;
+        let default = TableNames::default();
+        let prefix = environment.text("PREFIX").unwrap_or(default.prefix());
+        TableNames::new(None, prefix)
+            .map_err(|_| environment.refuse("PREFIX", "at most 39 bytes without NUL"))?;
+        let tables = TableNames::new(environment.text("SCHEMA"), prefix)
+            .map_err(|_| environment.refuse("SCHEMA", "1 to 63 bytes without NUL"))?;
+        Ok(settings.tables(tables))
+    }
+
+    /// Schema and prefix of the tables.
+    pub const fn table_names(&self) -> &TableNames {
+        &self.tables
+    }
+
+    pub(crate) fn source(&self) -> Result<&Arc<str>, SettingsError> {
+        self.source.as_ref().map_err(Clone::clone)
+    }
+}

@@ -1,0 +1,66 @@
+//! The worker table on PostgreSQL.
+
+use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+
+use super::{FORGOTTEN, fleet, topics};
+use crate::mapping::{failed, micros, unreadable};
+
+/// The statement that says that a worker lives.
+#[derive(Debug)]
+pub(crate) struct Heartbeat {
+    text: String,
+}
+
+impl Heartbeat {
+    pub(crate) fn new(names: &TableNames) -> Self {
+        Self { text: heartbeat(names) }
+    }
+
+    pub(crate) async fn heartbeat(
+        &self,
+        db: &DatabaseConnection,
+        worker: &WorkerCard,
+    ) -> Result<Fleet, StoreError> {
+        let values = [
+            worker.id.uuid().into(),
+            worker.version.as_str().into(),
+            worker.max_format.0.into(),
+            topics(worker).into(),
+            worker.wants_lanes.map(i32::from).into(),
+            micros(worker.alive_for).into(),
+            micros(FORGOTTEN).into(),
+        ];
+        let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.text, values);
+        let rows = db.query_all_raw(statement).await.map_err(failed("heartbeat"))?;
+        fleet(worker, rows.first().ok_or_else(|| unreadable("heartbeat"))?)
+    }
+}
+
+/// The statement does not see its own insert, so it counts the others only.
+///
+/// Rows that another worker is forgetting, or that come back to life, are skipped: two heartbeats
+/// must not wait for each other.
+fn heartbeat(names: &TableNames) -> String {
+    let worker = names.quoted("worker", '"');
+    format!(
+        "WITH own AS (
+    INSERT INTO {worker}
+        (id, version, max_format, topics, wants_lanes, started_at, seen_at)
+    VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp())
+    ON CONFLICT (id) DO UPDATE SET version = excluded.version,
+        max_format = excluded.max_format, topics = excluded.topics,
+        wants_lanes = excluded.wants_lanes, seen_at = excluded.seen_at
+), forgotten AS (
+    DELETE FROM {worker} WHERE id IN (
+        SELECT w.id FROM {worker} w
+        WHERE w.id <> $1
+            AND w.seen_at < statement_timestamp() - $7 * interval '1 microsecond'
+        ORDER BY w.id FOR UPDATE SKIP LOCKED
+    )
+)
+SELECT count(*), coalesce(sum(w.wants_lanes), 0) FROM {worker} w
+WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
+    AND w.seen_at > statement_timestamp() - $6 * interval '1 microsecond'"
+    )
+}

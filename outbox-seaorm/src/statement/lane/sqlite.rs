@@ -1,0 +1,130 @@
+//! Leasing lanes on SQLite, each change in a transaction that is a writer from its begin.
+
+use outbox_core::{LaneLease, LaneState, LeaseRequest, LeaseTime, StoreError, TableNames};
+use sea_orm::{ConnectionTrait, DatabaseConnection};
+
+use super::{key_rows, leases, states, still_held};
+use crate::mapping::{failed, micros};
+use crate::store::immediate::{Immediate, NOW, json_lanes, json_leases, statement};
+
+/// The statements about leases of one outbox.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    lease: String,
+    renew: String,
+    release: String,
+    acquired: String,
+}
+
+impl Lanes {
+    pub(crate) fn new(names: &TableNames) -> Self {
+        Self {
+            lease: lease(names),
+            renew: renew(names),
+            release: release(names),
+            acquired: acquired(names),
+        }
+    }
+
+    pub(crate) async fn lease(
+        &self,
+        db: &DatabaseConnection,
+        request: &LeaseRequest,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        let txn = Immediate::begin(db, "lease").await?;
+        let values = [
+            request.owner.uuid().as_bytes().to_vec().into(),
+            txn.now.into(),
+            micros(request.lease.duration()).into(),
+            i64::from(request.lanes).into(),
+            request.orphans.into(),
+        ];
+        let mut leases = leases(&txn.rows(&self.lease, values).await?, "lease")?;
+        txn.commit().await?;
+        leases.sort_unstable_by_key(|lease| lease.lane);
+        Ok(leases)
+    }
+
+    pub(crate) async fn renew(
+        &self,
+        db: &DatabaseConnection,
+        asked: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        let txn = Immediate::begin(db, "renew").await?;
+        let values = [json_leases(asked).into(), txn.now.into(), micros(lease.duration()).into()];
+        let held = leases(&txn.rows(&self.renew, values).await?, "renew")?;
+        txn.commit().await?;
+        Ok(still_held(asked, &held))
+    }
+
+    pub(crate) async fn release(
+        &self,
+        db: &DatabaseConnection,
+        leases: &[LaneLease],
+    ) -> Result<(), StoreError> {
+        let txn = Immediate::begin(db, "release").await?;
+        txn.execute(&self.release, [json_leases(leases).into(), txn.now.into()]).await?;
+        txn.commit().await
+    }
+
+    pub(crate) async fn acquired(
+        &self,
+        db: &DatabaseConnection,
+        leases: &[LaneLease],
+    ) -> Result<Vec<LaneState>, StoreError> {
+        let statement = statement(&self.acquired, [json_lanes(leases).into()]);
+        let rows = db.query_all_raw(statement).await.map_err(failed("acquired"))?;
+        states(leases, key_rows(&rows)?)
+    }
+}
+
+/// The assignments see the row as it was before. `?4` lanes, and beyond them what `?5` allows.
+fn lease(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '"');
+    format!(
+        "UPDATE {lane} SET token = randomblob(16), owner = ?1, expires_at = ?2 + ?3,
+    abandoned = abandoned + (token IS NOT NULL AND owner IS NOT ?1)
+WHERE lane IN (
+    SELECT lane FROM {lane} WHERE token IS NULL OR expires_at IS NULL OR expires_at <= ?2
+    ORDER BY lane LIMIT ?4
+) OR (?5 AND (expires_at IS NULL OR expires_at < ?2 - ?3))
+RETURNING lane, token"
+    )
+}
+
+fn renew(names: &TableNames) -> String {
+    let (lane, held) = (names.quoted("lane", '"'), HELD);
+    format!(
+        "UPDATE {lane} AS l SET expires_at = max(expires_at, ?2 + ?3) WHERE {held}
+RETURNING lane, token"
+    )
+}
+
+fn release(names: &TableNames) -> String {
+    let (lane, held) = (names.quoted("lane", '"'), HELD);
+    format!("UPDATE {lane} AS l SET token = NULL, owner = NULL, expires_at = ?2 WHERE {held}")
+}
+
+/// Whether a lane is under one of the leases `?1`, live at `?2`.
+const HELD: &str = "l.expires_at > ?2 AND EXISTS (
+    SELECT 1 FROM json_each(?1) AS k
+    WHERE json_extract(k.value, '$[0]') = l.lane AND json_extract(k.value, '$[1]') = hex(l.token)
+)";
+
+/// Of several failed records of a key the first one counts: SQLite takes the bare columns from the
+/// row with the lowest position.
+fn acquired(names: &TableNames) -> String {
+    let (message, parked_key) = (names.quoted("message", '"'), names.quoted("parked_key", '"'));
+    format!(
+        "SELECT lane, topic, ordering_key, min(position), available_at - {NOW}, NULL, NULL
+FROM {message}
+WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
+    AND attempts > 0 AND ordering_key IS NOT NULL
+GROUP BY lane, topic, ordering_key
+UNION ALL
+SELECT lane, topic, ordering_key, dead_position, NULL, dead_id, dead_lane
+FROM {parked_key} WHERE lane IN (SELECT value FROM json_each(?1))
+ORDER BY 1, 4"
+    )
+}

@@ -1,0 +1,47 @@
+//! Reading due records of several lanes, without lock and without write.
+//!
+//! A lane gives first what waited for an instant (scheduled and failed records, longest due first),
+//! then what was due from the start, by position. One budget of rows and bytes covers all lanes. It
+//! is spent rank by rank, the first record of each lane before the second of any, so that it cuts
+//! every lane to a prefix and a full lane does not push the others out.
+//!
+//! A record that no outcome could name, its id being no UUID or the nil one, is not read: it stays
+//! pending and is counted. Staging never writes one.
+
+#[cfg(feature = "sqlite")]
+mod budget;
+#[cfg(feature = "postgres")]
+pub(crate) mod postgres;
+#[cfg(feature = "sqlite")]
+pub(crate) mod sqlite;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use outbox_core::{LaneRead, ReadRequest};
+
+/// Rotates the lanes of reads whose rows do not suffice for one of each lane.
+///
+/// Ranks alone would give such a budget to the same lanes each time, and strand the others behind
+/// a full one.
+#[derive(Debug, Default)]
+struct Turns(AtomicUsize);
+
+impl Turns {
+    /// The lanes in the order in which this read serves them.
+    fn order(&self, request: &ReadRequest) -> Vec<LaneRead> {
+        let mut lanes = request.lanes.clone();
+        let rows = usize::try_from(request.records.get()).unwrap_or(usize::MAX);
+        if rows < lanes.len() {
+            let first = self.0.fetch_add(rows, Ordering::Relaxed) % lanes.len();
+            lanes.rotate_left(first);
+        }
+        lanes
+    }
+}
+
+/// How many rows of each lane are looked at first: its even share, and one to tell whether there
+/// are more.
+fn first_look(request: &ReadRequest) -> u32 {
+    let lanes = u32::try_from(request.lanes.len()).unwrap_or(u32::MAX).max(1);
+    request.records.get().div_ceil(lanes).saturating_add(1)
+}

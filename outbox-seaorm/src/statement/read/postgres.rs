@@ -1,0 +1,179 @@
+//! Reading due records on PostgreSQL, all lanes in one statement.
+
+use outbox_core::{Batch, Format, ReadMark, ReadRequest, StoreError, TableNames};
+use sea_orm::sqlx::Row;
+use sea_orm::sqlx::postgres::PgRow;
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement, Value};
+
+use super::{Turns, first_look};
+use crate::mapping::columns::{self, RECORD, STAGED};
+use crate::mapping::{Decoder, failed, unreadable};
+
+/// The statement that reads from one outbox.
+#[derive(Debug)]
+pub(crate) struct Read {
+    text: String,
+    turns: Turns,
+}
+
+impl Read {
+    pub(crate) fn new(names: &TableNames) -> Self {
+        Self { text: read(names), turns: Turns::default() }
+    }
+
+    pub(crate) async fn read(
+        &self,
+        db: &DatabaseConnection,
+        request: &ReadRequest,
+    ) -> Result<Batch, StoreError> {
+        let values = self.values(request);
+        let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.text, values);
+        let rows = db.query_all_raw(statement).await.map_err(failed("read"))?;
+        let rows: Option<Vec<&PgRow>> = rows.iter().map(|row| row.try_as_pg_row()).collect();
+        batch(rows.unwrap_or_default()).ok_or_else(|| unreadable("read"))
+    }
+
+    fn values(&self, request: &ReadRequest) -> [Value; 7] {
+        let order = self.turns.order(request);
+        let (lanes, floors): (Vec<i16>, Vec<i64>) =
+            order.iter().map(|read| (i16::from(read.lane.number()), read.floor.0)).unzip();
+        let known: Vec<i64> = request.known.iter().map(|position| position.0).collect();
+        [
+            lanes.into(),
+            floors.into(),
+            known.into(),
+            i64::from(request.records.get()).into(),
+            i64::try_from(request.bytes).unwrap_or(i64::MAX).into(),
+            Format::CURRENT.0.into(),
+            i64::from(first_look(request)).into(),
+        ]
+    }
+}
+
+/// Index of the first column that belongs to a record; those before it are about the read.
+const FIRST: usize = 2;
+
+fn batch(mut rows: Vec<&PgRow>) -> Option<Batch> {
+    let about = rows.first()?;
+    let horizon: i64 = about.try_get(0).ok()?;
+    let seen: Option<i64> = about.try_get(1).ok()?;
+    let mark = ReadMark::Horizon(u64::try_from(horizon).ok()?);
+    let Some(seen) = seen else {
+        // No record: the one row is there for the horizon.
+        return Some(Batch { records: vec![], undecodable: vec![], truncated: false, mark });
+    };
+    rows.sort_by_cached_key(|row| place(row));
+    let mut decoder = Decoder::for_rows(rows.len());
+    for row in &rows {
+        decoder.add(*row, FIRST);
+    }
+    let truncated = usize::try_from(seen).ok()? > rows.len();
+    let Decoder { records, undecodable, .. } = decoder;
+    Some(Batch { records, undecodable, truncated, mark })
+}
+
+/// Where a row stands in the answer. Sorted in the statement, the rows would be copied once more.
+fn place(row: &PgRow) -> (bool, Option<i16>, Option<i64>) {
+    let waited =
+        row.try_get_unchecked::<Option<i64>, _>(FIRST + STAGED).is_ok_and(|at| at.is_some());
+    (!waited, row.try_get(FIRST).ok(), row.try_get(FIRST + 1).ok())
+}
+
+/// `$1` lanes, `$2` floors, `$3` known positions, `$4` rows, `$5` bytes, `$6` newest format, `$7`
+/// rows of each lane that are looked at first.
+///
+/// What is taken is chosen by place and size alone, so that no payload is touched that is not sent.
+/// Looking at as many rows of each lane as the budget allows for all would still visit many times
+/// what is taken. So each lane is looked at for its share; only if that leaves room, the lanes that
+/// have more are looked at again, behind what was found. The last row of that second look tells
+/// whether there are still more, and is never taken.
+///
+/// The horizon comes from the snapshot that the records come from, and comes also without records.
+fn read(names: &TableNames) -> String {
+    let message = names.quoted("message", '"');
+    let (looks, counted) = (looks(names), COUNTED);
+    let (record, columns) = (columns::list("m", &RECORD), columns::list("t", &RECORD));
+    format!(
+        "WITH {looks}, {counted}
+SELECT s.horizon, t.seen, {columns},
+    (extract(epoch FROM statement_timestamp() - t.first_failed_at) * 1000000)::bigint
+FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) s
+LEFT JOIN (
+    SELECT (SELECT count(*) FROM first) + (SELECT count(*) FROM second) AS seen, r.*
+    FROM counted k CROSS JOIN LATERAL (
+        -- Fenced in: joined freely, a plan made while the table is empty may scan it whole.
+        SELECT {record} FROM {message} m WHERE m.ctid = k.at OFFSET 0
+    ) r
+    WHERE k.place <= $4 AND (k.bytes <= $5 OR k.rank = 1)
+        AND k.rank <= $7 + (SELECT more FROM room)
+) t ON true"
+    )
+}
+
+/// The two looks: where records are, how large, and which of their lane they are.
+fn looks(names: &TableNames) -> String {
+    let first = look(names, "a", "", "$7");
+    let behind = "AND m.available_at >= f.due_at AND m.position <> ALL(f.due)";
+    let second = look(names, "f", behind, "(SELECT more + 1 FROM room)");
+    format!(
+        "first AS MATERIALIZED (
+    SELECT * FROM (
+        SELECT a.turn, a.lane, a.floor, r.*,
+            row_number() OVER (PARTITION BY a.turn ORDER BY r.available_at, r.position) AS rank
+        FROM unnest($1::smallint[], $2::bigint[]) WITH ORDINALITY AS a (lane, floor, turn)
+        CROSS JOIN LATERAL ({first}) r
+    ) ranked WHERE rank <= $7
+), full_lane AS MATERIALIZED (
+    -- Lanes that may have more, and where the first look ended.
+    SELECT turn, lane, max(available_at) AS due_at,
+        array_agg(position) FILTER (WHERE available_at IS NOT NULL) AS due,
+        greatest(floor, max(position) FILTER (WHERE available_at IS NULL)) AS floor
+    FROM first GROUP BY turn, lane, floor HAVING count(*) = $7
+), room AS MATERIALIZED (
+    -- Twice an even share of what is left, because some lanes end before their share does.
+    SELECT greatest(
+        0, (2 * ($4 - (SELECT count(*) FROM first)) + count(*) - 1) / greatest(1, count(*))
+    ) AS more FROM full_lane
+), second AS MATERIALIZED (
+    SELECT f.turn, r.*,
+        row_number() OVER (PARTITION BY f.turn ORDER BY r.available_at, r.position) + $7 AS rank
+    FROM full_lane f CROSS JOIN LATERAL ({second}) r
+    WHERE (SELECT count(*) FROM first) <= $4
+)"
+    )
+}
+
+/// What was seen in the order in which the budget is spent, with what it has cost so far.
+const COUNTED: &str = "counted AS (
+    SELECT c.*, row_number() OVER served AS place, sum(c.size) OVER served AS bytes
+    FROM (
+        SELECT turn, rank, at, size FROM first UNION ALL SELECT turn, rank, at, size FROM second
+    ) c
+    WINDOW served AS (ORDER BY c.rank, c.turn ROWS UNBOUNDED PRECEDING)
+)";
+
+/// Where a lane's due records are: those that waited, longest due first, then those beyond the
+/// floor that never did. `of` names what has the lane and its floor.
+///
+/// What is due is judged by `statement_timestamp()`, which stands still and which the partial index
+/// can be searched by. The known positions are a subselect because that is hashed, whatever the plan;
+/// an array is searched from end to end for each row by a plan that is kept. A row's `ctid` names the
+/// very version that this snapshot sees.
+fn look(names: &TableNames, of: &str, behind: &str, limit: &str) -> String {
+    let message = names.quoted("message", '"');
+    let mine = format!(
+        "m.lane = {of}.lane AND m.position NOT IN (SELECT unnest($3::bigint[])) AND m.format <= $6
+                AND m.id <> '00000000-0000-0000-0000-000000000000'"
+    );
+    format!(
+        "(
+            SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
+            WHERE {mine} AND m.available_at <= statement_timestamp() {behind}
+            ORDER BY m.available_at LIMIT {limit}
+        ) UNION ALL (
+            SELECT m.ctid, m.position, NULL, m.size FROM {message} m
+            WHERE {mine} AND m.available_at IS NULL AND m.position > {of}.floor
+            ORDER BY m.position LIMIT {limit}
+        )"
+    )
+}

@@ -1,0 +1,61 @@
+//! Counting what waits on PostgreSQL.
+
+use outbox_core::{OutboxStats, StoreError, TableNames};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
+
+use super::BOUND;
+use crate::mapping::{failed, unreadable};
+
+/// The statement that counts in one outbox.
+#[derive(Debug)]
+pub(crate) struct Stats {
+    text: String,
+}
+
+impl Stats {
+    pub(crate) fn new(names: &TableNames) -> Self {
+        Self { text: stats(names) }
+    }
+
+    pub(crate) async fn stats(&self, db: &DatabaseConnection) -> Result<OutboxStats, StoreError> {
+        let statement = Statement::from_string(DbBackend::Postgres, &self.text);
+        let row = db.query_one_raw(statement).await.map_err(failed("stats"))?;
+        super::stats(&row.ok_or_else(|| unreadable("stats"))?)
+    }
+}
+
+/// The first record of each lane stands in for those that a bounded look does not reach: within a
+/// lane, positions grow nearly with age.
+fn stats(names: &TableNames) -> String {
+    let [message, parked, dead] =
+        ["message", "parked", "dead_letter"].map(|table| names.quoted(table, '"'));
+    format!(
+        "WITH fresh AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE available_at IS NULL) AS ready, count(*) AS looked,
+        min(created_at) FILTER (WHERE available_at IS NULL) AS oldest
+    FROM (SELECT available_at, created_at FROM {message} LIMIT {BOUND}) m
+), waited AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE due) AS ready,
+        count(*) FILTER (WHERE NOT due AND attempts = 0) AS scheduled,
+        count(*) FILTER (WHERE NOT due AND attempts > 0) AS retrying, count(*) AS looked,
+        min(greatest(created_at, available_at)) FILTER (WHERE due) AS oldest
+    FROM (
+        SELECT available_at <= statement_timestamp() AS due, available_at, created_at, attempts
+        FROM {message} WHERE available_at IS NOT NULL LIMIT {BOUND}
+    ) m
+), heads AS MATERIALIZED (
+    SELECT min(h.created_at) AS oldest FROM generate_series(0, 63) AS l (lane)
+    CROSS JOIN LATERAL (
+        SELECT m.created_at FROM {message} m
+        WHERE m.lane = l.lane AND m.available_at IS NULL ORDER BY m.position LIMIT 1
+    ) h
+    WHERE (SELECT looked = {BOUND} FROM fresh)
+)
+SELECT f.ready, f.looked, w.ready, w.scheduled, w.retrying, w.looked,
+    (SELECT count(*) FROM (SELECT 1 FROM {parked} LIMIT {BOUND}) p),
+    (SELECT count(*) FROM (SELECT 1 FROM {dead} LIMIT {BOUND}) d),
+    (extract(epoch FROM
+        statement_timestamp() - least(f.oldest, w.oldest, h.oldest)) * 1000000)::bigint
+FROM fresh f, waited w, heads h"
+    )
+}

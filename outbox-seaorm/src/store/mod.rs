@@ -1,0 +1,137 @@
+//! The store over a SeaORM connection.
+
+#[cfg(feature = "sqlite")]
+pub(crate) mod immediate;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod probe;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use outbox_core::{
+    Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore, Outcome,
+    ReadRequest, Settled, StoreError, StoreErrorKind, TableNames, WorkerCard,
+};
+use sea_orm::{DatabaseConnection, DbBackend};
+
+/// The records of one outbox in PostgreSQL or SQLite.
+///
+/// It speaks to the database through one pool and holds nothing else: clones share the pool, and
+/// any number of stores and processes may serve one outbox. Each call is one short transaction; only
+/// a settlement of several hundred outcomes takes more than one. It divides a lane only where the
+/// database refuses one of its records: the others settle, and that one rests for a minute as failed.
+///
+/// A call has no time limit of its own. Give the pool limits on the server, as
+/// [`connect`](crate::connect) does, and await each call under a time limit as well: a connection
+/// that is half gone answers nothing, ever.
+#[derive(Clone)]
+pub struct SeaOrmStore {
+    dialect: Arc<dyn Dialect>,
+    tables: TableNames,
+}
+
+/// What a database does for the store.
+#[async_trait]
+trait Dialect: OutboxStore {
+    async fn check(&self) -> Result<(), StoreError>;
+}
+
+impl SeaOrmStore {
+    /// A store over this pool, for the outbox with these tables. It asks the database nothing.
+    ///
+    /// On PostgreSQL the pool's sessions must be READ COMMITTED by default, as those of
+    /// [`connect`](crate::connect) are: under a higher level a settlement fails whenever a lease
+    /// is renewed meanwhile. [`SeaOrmStore::check`] tells.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::InvalidArgument`] for a database without a store, or whose feature of
+    /// this crate is off.
+    pub fn new(db: DatabaseConnection, tables: TableNames) -> Result<Self, StoreError> {
+        let dialect: Arc<dyn Dialect> = match db.get_database_backend() {
+            #[cfg(feature = "postgres")]
+            DbBackend::Postgres => Arc::new(postgres::PostgresStore::new(db, &tables)),
+            #[cfg(feature = "sqlite")]
+            DbBackend::Sqlite => Arc::new(sqlite::SqliteStore::new(db, &tables)),
+            DbBackend::MySql => return Err(refuse("there is no outbox store for MySQL")),
+            #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+            _ => return Err(refuse("the feature of outbox-seaorm for this database is off")),
+            #[cfg(all(feature = "postgres", feature = "sqlite"))]
+            _ => return Err(refuse("there is no outbox store for this database")),
+        };
+        Ok(Self { dialect, tables })
+    }
+
+    /// Checks once, before work begins, that the outbox's tables are there and that the
+    /// connection is fit for them.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::SchemaMissing`] if the tables are missing or outdated,
+    /// [`StoreErrorKind::InvalidArgument`] if the connection's default isolation is too high, and
+    /// the database's own.
+    pub async fn check(&self) -> Result<(), StoreError> {
+        self.dialect.check().await
+    }
+}
+
+const fn refuse(why: &'static str) -> StoreError {
+    StoreError::new(StoreErrorKind::InvalidArgument, why)
+}
+
+/// Without the pool, which may show where it connects to.
+impl fmt::Debug for SeaOrmStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SeaOrmStore").field("tables", &self.tables).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl OutboxStore for SeaOrmStore {
+    async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
+        self.dialect.lease(request).await
+    }
+
+    async fn renew(
+        &self,
+        leases: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.dialect.renew(leases, lease).await
+    }
+
+    async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
+        if leases.is_empty() {
+            return Ok(());
+        }
+        self.dialect.release(leases).await
+    }
+
+    async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
+        if leases.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.dialect.acquired(leases).await
+    }
+
+    async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
+        self.dialect.read(request).await
+    }
+
+    async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
+        self.dialect.settle(outcomes).await
+    }
+
+    async fn stats(&self) -> Result<OutboxStats, StoreError> {
+        self.dialect.stats().await
+    }
+
+    async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
+        self.dialect.heartbeat(worker).await
+    }
+}

@@ -1,0 +1,149 @@
+//! Events beside the save of an entity without hooks.
+
+use outbox_seaorm::Emit;
+use sea_orm::{ActiveModelTrait, ConnectionTrait, IntoActiveModel, Set, TransactionTrait};
+
+use crate::database::{TestDatabase, count};
+use crate::on_both;
+use crate::shop::{ReportRequested, StockReserved, Unserializable, known, new_order, new_stock};
+use crate::shop::{order, stock};
+use crate::staged::{payloads, types};
+
+on_both!(emit:
+    a_delete_emits_from_the_row_that_was_there,
+    a_delete_of_a_missing_row_emits_nothing,
+    a_delete_that_a_trigger_prevents_emits_nothing,
+    a_failed_save_emits_nothing,
+    a_save_emits_for_insert_and_update,
+    an_insert_emits_from_the_saved_row,
+    an_update_emits_from_the_saved_row,
+    it_stands_beside_the_hooks,
+    a_payload_that_does_not_serialize_fails_the_call,
+);
+
+fn reserved(saved: &stock::Model) -> StockReserved {
+    StockReserved { sku: format!("{}-{}", saved.sku, saved.id), quantity: saved.quantity }
+}
+
+async fn an_insert_emits_from_the_saved_row(shop: TestDatabase) {
+    let prefix = String::from("X");
+    let txn = shop.db.begin().await.unwrap();
+
+    let saved = new_stock("A1", 2)
+        .emit_with(reserved)
+        .emit_with(|saved| StockReserved { sku: format!("{prefix}{}", saved.id), quantity: 0 })
+        .emit(ReportRequested)
+        .insert(&txn)
+        .await
+        .unwrap();
+    txn.commit().await.unwrap();
+
+    let expected = [
+        format!(r#"{{"sku":"A1-{}","quantity":2}}"#, saved.id),
+        format!(r#"{{"sku":"X{}","quantity":0}}"#, saved.id),
+        "null".to_owned(),
+    ];
+    assert_eq!(payloads(&shop.db).await, expected);
+    assert_eq!(shop.sent("INSERT INTO \"outbox_message\"").len(), 1);
+    assert_eq!(count(&shop.db, "stock").await, 1);
+}
+
+async fn an_update_emits_from_the_saved_row(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+    let saved = new_stock("A1", 2).emit(ReportRequested).insert(&txn).await.unwrap();
+
+    let mut change = saved.into_active_model();
+    change.quantity = Set(9);
+    change.emit_with(reserved).update(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(types(&shop.db).await, ["reports.requested", "stock.reserved"]);
+    assert!(payloads(&shop.db).await[1].contains(r#""quantity":9"#));
+}
+
+async fn a_save_emits_for_insert_and_update(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    let mut saved = new_stock("A1", 2).emit_with(reserved).save(&txn).await.unwrap();
+    saved.quantity = Set(9);
+    saved.emit_with(reserved).save(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(types(&shop.db).await, ["stock.reserved"; 2]);
+    assert_eq!(count(&shop.db, "stock").await, 1);
+}
+
+async fn a_delete_emits_from_the_row_that_was_there(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+    let saved = new_stock("A1", 2).emit(ReportRequested).insert(&txn).await.unwrap();
+
+    let key = stock::ActiveModel { id: Set(saved.id), ..Default::default() };
+    let deleted = key.emit_with(reserved).delete(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(deleted.rows_affected, 1);
+    let expected = format!(r#"{{"sku":"A1-{}","quantity":2}}"#, saved.id);
+    assert_eq!(payloads(&shop.db).await[1], expected);
+}
+
+async fn a_delete_of_a_missing_row_emits_nothing(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    let key = stock::ActiveModel { id: Set(4711), ..Default::default() };
+    let deleted = key.emit(ReportRequested).emit_with(reserved).delete(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(deleted.rows_affected, 0);
+    assert_eq!(types(&shop.db).await, [""; 0]);
+}
+
+async fn a_delete_that_a_trigger_prevents_emits_nothing(shop: TestDatabase) {
+    let prevent = if shop.is_postgres() {
+        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+         CREATE TRIGGER keep BEFORE DELETE ON stock FOR EACH ROW EXECUTE FUNCTION keep()"
+    } else {
+        "CREATE TRIGGER keep BEFORE DELETE ON stock BEGIN SELECT RAISE(IGNORE); END"
+    };
+    shop.db.execute_unprepared(prevent).await.unwrap();
+    let txn = shop.db.begin().await.unwrap();
+    let saved = new_stock("A1", 2).insert(&txn).await.unwrap();
+
+    let deleted = saved.into_active_model().emit(ReportRequested).delete(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(deleted.rows_affected, 0);
+    assert_eq!(types(&shop.db).await, [""; 0]);
+}
+
+async fn a_failed_save_emits_nothing(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    let missing = stock::ActiveModel { id: Set(4711), quantity: Set(1), ..Default::default() };
+    missing.emit(ReportRequested).update(&txn).await.unwrap_err();
+    txn.commit().await.unwrap();
+
+    assert_eq!(types(&shop.db).await, [""; 0]);
+}
+
+async fn it_stands_beside_the_hooks(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    let placed: order::Model = new_order(1).emit(ReportRequested).insert(&txn).await.unwrap();
+    known(&placed).emit(ReportRequested).delete(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    let expected =
+        ["orders.order_placed", "reports.requested", "orders.cancelled", "reports.requested"];
+    assert_eq!(types(&shop.db).await, expected);
+}
+
+async fn a_payload_that_does_not_serialize_fails_the_call(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    let saved =
+        new_stock("A1", 2).emit(ReportRequested).emit(Unserializable::new()).insert(&txn).await;
+    saved.unwrap_err();
+
+    assert_eq!(types(&txn).await, [""; 0]);
+    txn.rollback().await.unwrap();
+}

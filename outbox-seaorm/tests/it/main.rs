@@ -1,0 +1,55 @@
+//! Staging on real databases: each promise on SQLite and on PostgreSQL.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test that goes wrong must stop at once"
+)]
+
+mod context;
+mod database;
+mod emit;
+mod errors;
+mod guard;
+mod hooks;
+mod insert;
+mod nested;
+mod own_hooks;
+mod schema;
+mod settings;
+mod shop;
+mod stage;
+mod staged;
+mod store_connect;
+mod store_errors;
+mod store_fixture;
+mod store_fleet;
+mod store_lease;
+mod store_park;
+mod store_plans;
+mod store_races;
+mod store_read;
+mod store_record;
+mod store_settle;
+mod store_stats;
+mod transactions;
+
+/// Runs each promise as a test on both databases.
+macro_rules! on_both {
+    ($module:ident: $($promise:ident),+ $(,)?) => {
+        mod on_sqlite {
+            $(#[tokio::test]
+            async fn $promise() {
+                crate::database::on_sqlite(crate::$module::$promise).await;
+            })+
+        }
+        mod on_postgres {
+            $(#[tokio::test]
+            async fn $promise() {
+                crate::database::on_postgres(crate::$module::$promise).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_both;
