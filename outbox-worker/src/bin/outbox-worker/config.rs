@@ -1,0 +1,89 @@
+//! Reading the settings from file and environment.
+//!
+//! An error names the key and never shows a value: a value may be a secret.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use config::{Config, ConfigError, Environment, File, FileFormat};
+
+use crate::settings::Settings;
+use crate::trouble::Trouble;
+
+const PREFIX: &str = "OUTBOX_";
+/// Variables with our prefix that are no settings of the worker.
+const OTHERS: [&str; 2] = ["OUTBOX_CONFIG", "OUTBOX_TEST_"];
+
+/// Settings from this file, if one is named, overridden by the environment.
+pub(crate) fn load(file: Option<&Path>) -> Result<Settings, Trouble> {
+    let mut builder = Config::builder();
+    if let Some(path) = file {
+        builder = builder.add_source(File::from_str(&read(path)?, FileFormat::Toml));
+    }
+    let variables = Environment::with_prefix("OUTBOX")
+        .prefix_separator("_")
+        .separator("__")
+        .try_parsing(true)
+        .source(Some(variables(std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        }))));
+    let merged = builder.add_source(variables).build().map_err(|error| explain(&error, None))?;
+    let mut settings: Settings = serde_path_to_error::deserialize(merged)
+        .map_err(|error| explain(error.inner(), Some(&error.path().to_string())))?;
+    if settings.database_url.is_none() {
+        settings.database_url = std::env::var("DATABASE_URL").ok().map(Into::into);
+    }
+    settings.dispatcher.check().map_err(|error| Trouble::new("dispatcher settings", error))?;
+    Ok(settings)
+}
+
+fn read(path: &Path) -> Result<String, Trouble> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Trouble::new(format!("settings file {shown} cannot be read"), error))?;
+    match toml::from_str::<toml::Table>(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => {
+            let before = error.span().map_or(0, |span| span.start).min(text.len());
+            let line = text.get(..before).unwrap_or_default().lines().count().max(1);
+            Err(Trouble::plain(format!("settings file {shown} is not valid TOML at line {line}")))
+        }
+    }
+}
+
+/// Our variables, without those that Kubernetes makes for a service of the same name.
+fn variables(all: impl Iterator<Item = (String, String)>) -> HashMap<String, String> {
+    let made_for_service = |name: &str| {
+        name.ends_with("_SERVICE_HOST")
+            || name.contains("_SERVICE_PORT")
+            || name.contains("_PORT_")
+            || name.ends_with("_PORT")
+    };
+    all.filter(|(name, _)| name.starts_with(PREFIX))
+        .filter(|(name, _)| !OTHERS.iter().any(|other| name.starts_with(other)))
+        .filter(|(name, _)| !made_for_service(name))
+        .collect()
+}
+
+fn explain(error: &ConfigError, path: Option<&str>) -> Trouble {
+    let path = path.filter(|path| *path != ".");
+    let text = match error {
+        ConfigError::At { error, .. } => return explain(error, path),
+        ConfigError::Type { expected, .. } => format!("must be {expected}"),
+        // serde's text names keys and variants that exist, but for these it shows no value.
+        ConfigError::Message(text) if text.starts_with("unknown field") => format!("has an {text}"),
+        _ => "has a value that cannot be used".to_owned(),
+    };
+    let mut sentence = "settings: ".to_owned();
+    let _ = match path {
+        Some(path) => write!(sentence, "{path} ({}) {text}", variable(path)),
+        None => write!(sentence, "the top level {text}"),
+    };
+    Trouble::plain(sentence)
+}
+
+/// The variable that sets this key.
+fn variable(path: &str) -> String {
+    format!("{PREFIX}{}", path.replace('.', "__").to_uppercase())
+}

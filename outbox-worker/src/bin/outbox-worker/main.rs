@@ -1,0 +1,43 @@
+//! The worker binary: sends the staged records of an outbox to AWS SNS.
+
+mod cli;
+mod config;
+mod database;
+mod migrate;
+mod run;
+mod settings;
+mod stats;
+mod telemetry;
+mod trouble;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use cli::{Arguments, Command};
+use trouble::Trouble;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let done = match runtime {
+        Ok(runtime) => runtime.block_on(dispatch(arguments)),
+        Err(error) => Err(Trouble::new("the runtime does not start", error)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(trouble) => {
+            eprintln!("outbox-worker: {trouble}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn dispatch(arguments: Arguments) -> Result<(), Trouble> {
+    let settings = config::load(arguments.config.as_deref())?;
+    telemetry::start(&settings.log)?;
+    match arguments.command {
+        Command::Migrate => migrate::migrate(&settings).await,
+        Command::Run => run::run(&settings).await,
+        Command::Stats(options) => stats::stats(&settings, options.json).await,
+    }
+}

@@ -1,0 +1,109 @@
+//! Sends records until a signal says to stop.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use outbox_core::{OutboxStore, Publisher};
+use outbox_worker::publisher::LogPublisher;
+use outbox_worker::publisher::sns::{
+    ClientTimeouts, EnvelopeForm, SnsPublisher, SnsTopic, SnsTopics, TopicProfile, client_from_env,
+};
+use outbox_worker::{CancellationToken, Dispatcher};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::database;
+use crate::settings::{Envelope, PublisherKind, Settings, Sns};
+use crate::trouble::Trouble;
+
+/// Runs a dispatcher to its end.
+pub(crate) async fn run(settings: &Settings) -> Result<(), Trouble> {
+    // Before anything is leased, so that no signal can fall into a gap.
+    let signals = Signals::new()?;
+    let publisher = publisher(settings).await?;
+    let store: Arc<dyn OutboxStore> =
+        Arc::new(database::store(settings, settings.pool.connections).await?);
+    let control: Arc<dyn OutboxStore> = Arc::new(database::store(settings, NonZeroU32::MIN).await?);
+    let dispatcher = Dispatcher::builder(store, publisher)
+        .control(control)
+        .retry(Arc::new(settings.retry.policy()))
+        .settings(settings.dispatcher.clone())
+        .build()
+        .map_err(|error| Trouble::new("dispatcher settings", error))?;
+
+    let shutdown = CancellationToken::new();
+    tokio::spawn(signals.watch(shutdown.clone()));
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "worker runs");
+    dispatcher.run(shutdown).await;
+    Ok(())
+}
+
+async fn publisher(settings: &Settings) -> Result<Arc<dyn Publisher>, Trouble> {
+    if settings.publisher == PublisherKind::Log {
+        return Ok(Arc::new(LogPublisher));
+    }
+    let topics = topics(&settings.sns)?;
+    let client = client_from_env(ClientTimeouts::default())
+        .await
+        .map_err(|error| Trouble::new("the SNS client cannot be made", error))?;
+    Ok(Arc::new(SnsPublisher::new(client, topics)))
+}
+
+fn topics(sns: &Sns) -> Result<SnsTopics, Trouble> {
+    if sns.topics.is_empty() && sns.topic_arn_prefix.is_none() {
+        return Err(Trouble::plain(
+            "settings: no topic is configured: set sns.topic_arn_prefix \
+             (OUTBOX_SNS__TOPIC_ARN_PREFIX) or entries of sns.topics",
+        ));
+    }
+    let form = match sns.envelope {
+        Envelope::Binary => EnvelopeForm::Binary,
+        Envelope::Structured => EnvelopeForm::Structured,
+    };
+    let profile = TopicProfile::new(form);
+    let mut topics = SnsTopics::new().with_profile(profile.clone());
+    if let Some(prefix) = &sns.topic_arn_prefix {
+        topics = topics
+            .under(prefix)
+            .map_err(|error| Trouble::new("settings: sns.topic_arn_prefix", error))?;
+    }
+    for (name, arn) in &sns.topics {
+        let topic = SnsTopic::new(arn.clone())
+            .map_err(|error| Trouble::new(format!("settings: sns.topics.{name}"), error))?;
+        topics = topics.with_topic(name, topic.with_profile(profile.clone()));
+    }
+    Ok(topics)
+}
+
+/// SIGTERM and SIGINT.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, Trouble> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Trouble::new("signals cannot be awaited", error));
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The first signal drains, the second one ends the process at once.
+    async fn watch(mut self, shutdown: CancellationToken) {
+        self.next().await;
+        tracing::info!("draining: a second signal ends at once");
+        shutdown.cancel();
+        self.next().await;
+        tracing::warn!("ended without draining");
+        std::process::exit(1);
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! What waits, for people and for scripts.
+
+use std::num::NonZeroU32;
+
+use outbox_core::{Count, OutboxStats, OutboxStore};
+use serde_json::{Value, json};
+
+use crate::database;
+use crate::settings::Settings;
+use crate::trouble::Trouble;
+
+/// Prints the figures of the outbox.
+pub(crate) async fn stats(settings: &Settings, as_json: bool) -> Result<(), Trouble> {
+    let store = database::store(settings, NonZeroU32::MIN).await?;
+    let stats =
+        store.stats().await.map_err(|error| Trouble::new("the outbox cannot be counted", error))?;
+    if as_json {
+        println!("{}", object(&stats));
+    } else {
+        print_table(&stats);
+    }
+    Ok(())
+}
+
+fn rows(stats: &OutboxStats) -> [(&'static str, Count); 5] {
+    [
+        ("ready", stats.ready),
+        ("scheduled", stats.scheduled),
+        ("retrying", stats.retrying),
+        ("parked", stats.parked),
+        ("dead", stats.dead),
+    ]
+}
+
+fn print_table(stats: &OutboxStats) {
+    for (name, count) in rows(stats) {
+        println!("{name:<13}{count}");
+    }
+    let age = stats.oldest_ready.map_or("-".to_owned(), |age| format!("{} s", age.as_secs()));
+    println!("{:<13}{age}", "oldest ready");
+}
+
+fn object(stats: &OutboxStats) -> Value {
+    let mut object = json!({ "oldest_ready_seconds": stats.oldest_ready.map(|a| a.as_secs_f64()) });
+    for (name, count) in rows(stats) {
+        object[name] = figure(count);
+    }
+    object
+}
+
+fn figure(count: Count) -> Value {
+    match count {
+        Count::AtLeast(n) => json!({ "count": n, "is": "at_least" }),
+        Count::Estimated(n) => json!({ "count": n, "is": "estimated" }),
+        Count::Exact(n) => json!({ "count": n, "is": "exact" }),
+        Count::Unavailable => json!({ "count": null, "is": "unavailable" }),
+    }
+}

@@ -1,0 +1,253 @@
+//! The state of a running dispatcher and what runs beside it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::time::Duration;
+
+use outbox_core::{Fleet, Lane, LeaseTime, StoreError, StoreErrorKind};
+use tokio::task::{Id, JoinError, JoinSet};
+use tokio::time::Instant;
+
+use super::Dispatcher;
+use super::held::{Held, Ticket, Unwritten};
+use super::key_queue::Admission;
+use super::lane_window::LaneWindow;
+use super::publish::Sent;
+use super::read::{ReadAnswer, ReadTicket, Reader};
+use super::settle::{Ledger, SettleAnswer};
+use super::tend::{TendPlan, Tended};
+use super::topics::Topics;
+use crate::gate::Gate;
+
+/// What runs beside the loop, with what must be known if it dies.
+#[derive(Debug)]
+pub(super) enum Running {
+    Publish(Vec<Ticket>),
+    Read(ReadTicket),
+    Settle { ledger: usize, cursors: Vec<(Lane, outbox_core::Position)>, written: Vec<Unwritten> },
+    Tend(Box<TendPlan>),
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Published(Vec<Sent>),
+    Read(ReadAnswer),
+    Settled(SettleAnswer),
+    Tended(Box<Tended>),
+}
+
+pub(super) type Report = Result<(Id, Answer), JoinError>;
+
+/// All state of the loop.
+#[derive(Debug)]
+pub(super) struct Desk {
+    pub(super) parts: Dispatcher,
+    pub(super) lease: LeaseTime,
+    pub(super) lanes: BTreeMap<Lane, LaneWindow>,
+    pub(super) topics: Topics,
+    /// Shut while credentials are refused: then nothing can be sent to any topic.
+    pub(super) credentials: Gate,
+    pub(super) ledgers: Vec<Ledger>,
+    pub(super) readers: Vec<Reader>,
+    pub(super) fleet: Fleet,
+    pub(super) tend_at: Instant,
+    pub(super) publishing: usize,
+    pub(super) leasing: Trouble,
+    pub(super) reading: Trouble,
+    pub(super) settling: Trouble,
+    pub(super) running: HashMap<Id, Running>,
+    pub(super) work: JoinSet<Answer>,
+    pub(super) draining: bool,
+}
+
+impl Desk {
+    pub(super) fn new(parts: Dispatcher) -> Self {
+        let now = Instant::now();
+        let readers = usize::from(parts.settings.readers.get());
+        Self {
+            // The builder has checked that the lease is long enough.
+            lease: parts.settings.lease_time().unwrap_or_else(|_| unreachable!("checked lease")),
+            lanes: BTreeMap::new(),
+            topics: Topics::default(),
+            credentials: Gate::default(),
+            ledgers: (0..readers).map(|_| Ledger::new(now)).collect(),
+            readers: vec![Reader::new(parts.settings.idle_poll); readers],
+            fleet: Fleet { sharing: 1, wanted: 0 },
+            tend_at: now,
+            publishing: 0,
+            leasing: Trouble::of("lease"),
+            reading: Trouble::of("read"),
+            settling: Trouble::of("settle"),
+            running: HashMap::new(),
+            work: JoinSet::new(),
+            draining: false,
+            parts,
+        }
+    }
+
+    /// Starts every phase that has something to do now.
+    pub(super) fn start_what_is_due(&mut self) {
+        let now = Instant::now();
+        self.start_tending(now);
+        self.start_publishing(now);
+        self.start_settling(now);
+        self.start_reading(now);
+    }
+
+    /// The next phase that ends; waits for ever while none runs.
+    pub(super) async fn next_report(&mut self) -> Report {
+        match self.work.join_next_with_id().await {
+            Some(report) => report,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Takes what a phase reports.
+    pub(super) fn take(&mut self, report: Report) {
+        let id = match &report {
+            Ok((id, _)) => *id,
+            Err(died) => died.id(),
+        };
+        let Some(running) = self.running.remove(&id) else { return };
+        let answer = report.ok().map(|(_, answer)| answer);
+        match (running, answer) {
+            (Running::Publish(tickets), Some(Answer::Published(sent))) => {
+                self.take_sent(tickets, sent);
+            }
+            (Running::Publish(tickets), _) => self.take_died_publisher(tickets),
+            (Running::Read(ticket), Some(Answer::Read(answer))) => self.take_read(ticket, answer),
+            (Running::Read(ticket), _) => self.take_read(ticket, Err(died())),
+            (Running::Settle { ledger, cursors, written }, answer) => {
+                let answer = match answer {
+                    Some(Answer::Settled(answer)) => answer,
+                    _ => Err(died()),
+                };
+                self.take_settled(ledger, &cursors, written, answer);
+            }
+            (Running::Tend(_), Some(Answer::Tended(tended))) => self.take_tended(*tended),
+            (Running::Tend(plan), _) => self.take_died_tending(&plan),
+        }
+    }
+
+    /// When the loop has something to do even if nothing is reported.
+    pub(super) fn next_wake(&self) -> Instant {
+        let now = Instant::now();
+        let mut wake = now + Duration::from_secs(1);
+        let mut sooner = |instant: Instant| wake = wake.min(instant.max(now));
+        if !self.is_tending() {
+            sooner(self.tend_at);
+        }
+        self.next_read().into_iter().for_each(&mut sooner);
+        self.next_settle().into_iter().for_each(&mut sooner);
+        self.topics.opens_at().into_iter().for_each(&mut sooner);
+        self.credentials.opens_at().into_iter().for_each(&mut sooner);
+        // A clock that stands still for a millisecond must not make the loop spin.
+        wake.max(now + Duration::from_millis(1))
+    }
+
+    /// Puts a record that was just read, or whose turn has come, where it belongs.
+    pub(super) fn admit(&mut self, lane: Lane, held: Held) {
+        let Some(window) = self.lanes.get_mut(&lane) else { return };
+        match window.admit(held) {
+            Admission::Park(held) => self.park(&held),
+            Admission::Send(held) => self.topics.push(*held),
+            Admission::Wait => {}
+        }
+    }
+
+    /// Records and bytes in memory.
+    pub(super) fn held(&self) -> (usize, usize) {
+        let add = |sum: (usize, usize), held: (usize, usize)| (sum.0 + held.0, sum.1 + held.1);
+        self.lanes.values().map(LaneWindow::held).fold((0, 0), add)
+    }
+
+    /// Lets go of a lane that another worker holds now.
+    pub(super) fn lose_lane(&mut self, lane: Lane) {
+        if let Some(window) = self.lanes.remove(&lane) {
+            if window.held().0 > 0 {
+                self.parts.figures.count_lane_lost();
+                tracing::warn!(
+                    lane = lane.number(),
+                    held = window.held().0,
+                    "lease lost while records were held: they may be sent again by another worker"
+                );
+            }
+            self.forget_outcomes_of(&window);
+        }
+    }
+
+    pub(super) fn spawn(
+        &mut self,
+        running: Running,
+        work: impl Future<Output = Answer> + Send + 'static,
+    ) {
+        let id = self.work.spawn(work).id();
+        self.running.insert(id, running);
+    }
+}
+
+/// Bounds a call of the store; a call that does not answer in time has an unknown ending.
+pub(super) async fn bounded<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    match tokio::time::timeout(limit, call).await {
+        Ok(answer) => answer,
+        Err(_) => Err(StoreError::new(StoreErrorKind::Unavailable, "no answer in time")),
+    }
+}
+
+fn died() -> StoreError {
+    StoreError::new(StoreErrorKind::Unavailable, "the call panicked")
+}
+
+/// Says once that a phase fails, and once that it works again.
+#[derive(Debug)]
+pub(super) struct Trouble {
+    phase: &'static str,
+    failures: u32,
+}
+
+impl Trouble {
+    const fn of(phase: &'static str) -> Self {
+        Self { phase, failures: 0 }
+    }
+
+    pub(super) fn failed(&mut self, error: &StoreError) {
+        self.failures += 1;
+        if self.failures == 1 {
+            let error = Chain(error);
+            tracing::warn!(phase = self.phase, %error, "the store fails: waiting for it");
+        }
+    }
+
+    pub(super) fn worked(&mut self) {
+        if self.failures > 0 {
+            let failures = self.failures;
+            tracing::info!(phase = self.phase, failures, "the store works again");
+            self.failures = 0;
+        }
+    }
+
+    /// How long to wait before the next call.
+    pub(super) fn pause(&self) -> Duration {
+        let doubled = Duration::from_millis(100) * 2_u32.saturating_pow(self.failures.min(6));
+        doubled.min(Duration::from_secs(3)).mul_f64(0.5 + fastrand::f64() / 2.0)
+    }
+}
+
+/// An error with its causes, on one line.
+struct Chain<'a>(&'a dyn std::error::Error);
+
+impl std::fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}

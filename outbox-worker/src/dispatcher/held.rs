@@ -1,0 +1,63 @@
+//! A record in memory.
+
+use outbox_core::{KeyRef, LeaseToken, OutboxRecord, Outcome, OutcomeKind, Position, RecordRef};
+use tokio::time::Instant;
+
+/// A record that was read under a lease and is queued or in flight.
+#[derive(Clone, Debug)]
+pub(super) struct Held {
+    pub(super) record: OutboxRecord,
+    /// Token of the lease under which it was read; a record of an older lease is not sent.
+    pub(super) token: LeaseToken,
+    pub(super) read_at: Instant,
+}
+
+impl Held {
+    pub(super) const fn reference(&self) -> RecordRef {
+        self.record.reference
+    }
+
+    pub(super) const fn position(&self) -> Position {
+        self.record.reference.position
+    }
+
+    pub(super) fn ticket(&self) -> Ticket {
+        Ticket {
+            record: self.record.reference,
+            token: self.token,
+            revision: self.record.revision,
+            attempts: self.record.attempts,
+            failing_for: self.record.failing_for,
+            read_at: self.read_at,
+            key: self.record.key(),
+        }
+    }
+}
+
+/// What must be known of a record once its message is on the way.
+#[derive(Clone, Debug)]
+pub(super) struct Ticket {
+    pub(super) record: RecordRef,
+    pub(super) token: LeaseToken,
+    pub(super) revision: i32,
+    pub(super) attempts: u32,
+    pub(super) failing_for: std::time::Duration,
+    pub(super) read_at: Instant,
+    pub(super) key: Option<KeyRef>,
+}
+
+impl Ticket {
+    pub(super) const fn outcome(&self, kind: OutcomeKind) -> Outcome {
+        Outcome { record: self.record, token: self.token, revision: self.revision, kind }
+    }
+}
+
+/// An outcome that is not written yet.
+#[derive(Clone, Debug)]
+pub(super) struct Unwritten {
+    pub(super) outcome: Outcome,
+    pub(super) key: Option<KeyRef>,
+    /// Until when it may still be written: one lease from the end of the send. A store that takes
+    /// no outcome for longer must not keep the record from being sent again.
+    pub(super) give_up_at: Instant,
+}

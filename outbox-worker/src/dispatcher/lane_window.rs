@@ -1,0 +1,234 @@
+//! What a worker knows of one lane that it holds.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::time::Duration;
+
+use outbox_core::{
+    KeyRef, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark, UndecodableRow,
+};
+use tokio::time::Instant;
+
+use super::held::Held;
+use super::key_queue::{Admission, KeyQueue};
+
+/// A record that is queued, in flight, or whose outcome is not written yet.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    bytes: usize,
+    due: bool,
+}
+
+/// The answer to a read, as far as it concerns one lane.
+#[derive(Debug, Default)]
+pub(super) struct LaneAnswer {
+    pub(super) records: Vec<OutboxRecord>,
+    pub(super) undecodable: Vec<UndecodableRow>,
+}
+
+/// The part of a lane that is in memory, between its floor and its cursor.
+///
+/// The **cursor** is the last position that was read. The **floor** trails it until every
+/// transaction that could still commit behind the cursor has ended; reads start at the floor, so
+/// that a late commit is found before anything that was staged after it.
+///
+/// A read leaves out what is **known** when it begins, and a lane is read by one read at a time. So
+/// an answer cannot show a record that was settled while the read was under way.
+#[derive(Debug)]
+pub(super) struct LaneWindow {
+    pub(super) lease: LaneLease,
+    /// Until when the lease surely holds, counted from before it was asked for.
+    pub(super) deadline: Instant,
+    /// To be handed over: nothing more is read or sent.
+    pub(super) closing: bool,
+    /// Records on their way or with an unwritten outcome.
+    pub(super) unsettled: usize,
+    /// Records that may be sent again once the lease is renewed.
+    pub(super) stale: Vec<Held>,
+    floor: Position,
+    cursor: Position,
+    stamps: VecDeque<(u64, Position)>,
+    reading: bool,
+    known: BTreeMap<Position, Known>,
+    held_bytes: usize,
+    keys: HashMap<KeyRef, KeyQueue>,
+}
+
+impl LaneWindow {
+    pub(super) fn new(lease: LaneLease, deadline: Instant, state: LaneState) -> Self {
+        let mut keys: HashMap<KeyRef, KeyQueue> = HashMap::new();
+        for waiting in state.waiting {
+            keys.entry(waiting.key).or_default().waits_for(waiting.head);
+        }
+        for (key, _) in state.parked {
+            keys.entry(key).or_default().park();
+        }
+        Self {
+            lease,
+            deadline,
+            closing: false,
+            unsettled: 0,
+            stale: Vec::new(),
+            floor: Position(0),
+            cursor: Position(0),
+            stamps: VecDeque::new(),
+            reading: false,
+            known: BTreeMap::new(),
+            held_bytes: 0,
+            keys,
+        }
+    }
+
+    /// Begins a read of this lane from its floor.
+    pub(super) const fn begin_read(&mut self) -> LaneRead {
+        self.reading = true;
+        LaneRead { lane: self.lease.lane, floor: self.floor }
+    }
+
+    /// Takes the lane's part of an answer and returns the records that are new.
+    pub(super) fn accept(
+        &mut self,
+        from: Position,
+        answer: LaneAnswer,
+        truncated: bool,
+        mark: ReadMark,
+    ) -> (Vec<Held>, Vec<UndecodableRow>) {
+        let now = Instant::now();
+        let mut last = None;
+        let mut fresh = Vec::with_capacity(answer.records.len());
+        for record in answer.records {
+            let position = record.reference.position;
+            let due = record.available_at.is_some();
+            if !due {
+                self.cursor = self.cursor.max(position);
+                last = last.max(Some(position));
+            }
+            if self.hold(position, record.message.size(), due) {
+                fresh.push(Held { record, token: self.lease.token, read_at: now });
+            }
+        }
+        let mut undecodable = answer.undecodable;
+        undecodable.retain(|row| self.hold(row.reference.position, 0, true));
+        self.advance(from, last, truncated, mark);
+        self.end_read();
+        (fresh, undecodable)
+    }
+
+    /// A read of this lane ended, with or without an answer.
+    pub(super) const fn end_read(&mut self) {
+        self.reading = false;
+    }
+
+    /// The record's outcome is written, or it is no longer ours: reads may show it again.
+    pub(super) fn forget(&mut self, position: Position) {
+        if let Some(known) = self.known.remove(&position) {
+            self.held_bytes -= known.bytes;
+        }
+    }
+
+    /// Reads from before this position again: something appeared there that was out of sight.
+    pub(super) fn rewind(&mut self, position: Position) {
+        self.floor = self.floor.min(Position(position.0 - 1));
+    }
+
+    /// A transaction with this number began to write after `cursor` had been read.
+    pub(super) fn stamp(&mut self, number: u64, cursor: Position) {
+        let newer = self.stamps.back().is_none_or(|(_, last)| *last < cursor);
+        if newer && self.floor < cursor {
+            self.stamps.push_back((number, cursor));
+        }
+    }
+
+    /// The queue of a key, made when it is first needed.
+    pub(super) fn key(&mut self, key: &KeyRef) -> &mut KeyQueue {
+        self.keys.entry(key.clone()).or_default()
+    }
+
+    /// Puts a record in its place: at once, behind others of its key, or aside.
+    pub(super) fn admit(&mut self, held: Held) -> Admission {
+        match held.record.key() {
+            Some(key) => self.key(&key).admit(held),
+            None => Admission::Send(Box::new(held)),
+        }
+    }
+
+    /// Forgets the key if there is nothing left to remember.
+    pub(super) fn tidy(&mut self, key: &KeyRef) {
+        if self.keys.get(key).is_some_and(KeyQueue::is_idle) {
+            self.keys.remove(key);
+        }
+    }
+
+    /// Failed records that must come back by themselves when they are due, by key.
+    pub(super) fn awaited(&self) -> Vec<(KeyRef, Position)> {
+        let mut awaited = Vec::new();
+        for (key, queue) in &self.keys {
+            let out_of_sight = queue.awaited().filter(|position| !self.knows(*position));
+            awaited.extend(out_of_sight.map(|position| (key.clone(), position)));
+        }
+        awaited
+    }
+
+    /// Positions that a read must leave out.
+    pub(super) fn known(&self) -> impl Iterator<Item = Position> + '_ {
+        // The others lie behind the floor, where only records that are due again are read.
+        let visible = move |at: Position, known: &Known| at > self.floor || known.due;
+        self.known.iter().filter(move |(at, known)| visible(**at, known)).map(|(at, _)| *at)
+    }
+
+    /// Whether the record is in memory.
+    pub(super) fn knows(&self, position: Position) -> bool {
+        self.known.contains_key(&position)
+    }
+
+    pub(super) const fn cursor(&self) -> Position {
+        self.cursor
+    }
+
+    pub(super) const fn is_reading(&self) -> bool {
+        self.reading
+    }
+
+    pub(super) fn held(&self) -> (usize, usize) {
+        (self.known.len(), self.held_bytes)
+    }
+
+    /// Whether a send that begins now surely ends within the lease.
+    pub(super) fn outlives(&self, now: Instant, reserve: Duration) -> bool {
+        self.deadline.saturating_duration_since(now) >= reserve
+    }
+
+    fn hold(&mut self, position: Position, bytes: usize, due: bool) -> bool {
+        if self.known.contains_key(&position) {
+            return false;
+        }
+        self.known.insert(position, Known { bytes, due });
+        self.held_bytes += bytes;
+        true
+    }
+
+    fn advance(&mut self, from: Position, last: Option<Position>, truncated: bool, mark: ReadMark) {
+        if self.floor < from {
+            // Rewound while the read was under way: its answer says nothing about what lies
+            // between the new floor and the old one.
+            return;
+        }
+        let decided = match mark {
+            ReadMark::Ordered => Some(self.cursor),
+            ReadMark::Horizon(horizon) => self.decided_below(horizon),
+            ReadMark::Unknown => None,
+        };
+        // A cut answer says nothing about what lies behind its last record.
+        let seen = if truncated { last.unwrap_or(from) } else { Position(i64::MAX) };
+        if let Some(decided) = decided {
+            self.floor = self.floor.max(decided.min(seen));
+        }
+    }
+
+    fn decided_below(&mut self, horizon: u64) -> Option<Position> {
+        let mut decided = None;
+        while self.stamps.front().is_some_and(|(number, _)| *number <= horizon) {
+            decided = self.stamps.pop_front().map(|(_, cursor)| cursor);
+        }
+        decided
+    }
+}

@@ -1,0 +1,79 @@
+//! Leases lanes, reads their records, publishes them and settles what became of them.
+//!
+//! One loop owns all state; reads, sends, settlements and the care for leases run beside it and
+//! report back. The phases are in their files: [`tend`] leases, renews and hands over; `read` brings
+//! records in; `publish` sends them; `settle` writes the outcomes; `drain` ends it all.
+
+mod builder;
+mod desk;
+mod drain;
+mod held;
+mod key_queue;
+mod lane_window;
+mod pace;
+mod publish;
+mod read;
+mod settle;
+mod tend;
+mod topics;
+
+use std::sync::Arc;
+
+pub use builder::DispatcherBuilder;
+use desk::Desk;
+pub use drain::Drained;
+use outbox_core::{OutboxStore, Publisher, RetryPolicy, WorkerCard};
+use tokio_util::sync::CancellationToken;
+
+use crate::figures::Figures;
+use crate::settings::DispatcherSettings;
+
+/// Sends the records of an outbox until it is told to stop.
+///
+/// Delivery is at-least-once. A record is sent again when the process dies between the broker's
+/// answer and the settlement (CRASH), when a lease runs out during a send (LEASE), when the broker's
+/// answer is lost (ANSWER-LOST), when an outcome cannot be written for a whole lease (OUTCOME-LOST),
+/// and when a shutdown does not wait for a send (DRAIN). Records of one ordering key are sent one at
+/// a time, in order.
+#[derive(Debug)]
+pub struct Dispatcher {
+    store: Arc<dyn OutboxStore>,
+    control: Arc<dyn OutboxStore>,
+    publisher: Arc<dyn Publisher>,
+    retry: Arc<dyn RetryPolicy>,
+    settings: DispatcherSettings,
+    card: WorkerCard,
+    figures: Arc<Figures>,
+}
+
+impl Dispatcher {
+    /// A dispatcher between this store and this publisher.
+    pub fn builder(
+        store: Arc<dyn OutboxStore>,
+        publisher: Arc<dyn Publisher>,
+    ) -> DispatcherBuilder {
+        DispatcherBuilder::new(store, publisher)
+    }
+
+    /// Counters that grow while it runs.
+    pub fn figures(&self) -> Arc<Figures> {
+        Arc::clone(&self.figures)
+    }
+
+    /// Runs until `shutdown` is cancelled, then drains.
+    ///
+    /// A database that is away is waited for; nothing but the shutdown ends the loop.
+    pub async fn run(self, shutdown: CancellationToken) -> Drained {
+        let mut desk = Desk::new(self);
+        loop {
+            desk.start_what_is_due();
+            let wake = desk.next_wake();
+            tokio::select! {
+                biased;
+                () = shutdown.cancelled() => return desk.drain().await,
+                report = desk.next_report() => desk.take(report),
+                () = tokio::time::sleep_until(wake) => {}
+            }
+        }
+    }
+}

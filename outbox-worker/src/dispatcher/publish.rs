@@ -1,0 +1,222 @@
+//! Sending records and taking the broker's verdicts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_core::{
+    DeadReason, FailedAttempt, Failure, FailureKind, Lane, OutboxMessage, OutcomeKind, Publisher,
+    Receipt, Verdict,
+};
+use tokio::time::Instant;
+
+use super::desk::{Answer, Desk, Running};
+use super::held::{Held, Ticket};
+use super::lane_window::LaneWindow;
+use crate::gate::{Passage, Pause};
+
+/// A record that came back from the publisher, with its verdict.
+#[derive(Debug)]
+pub(super) struct Sent {
+    held: Held,
+    verdict: Result<Receipt, Failure>,
+}
+
+impl Desk {
+    pub(super) fn start_publishing(&mut self, now: Instant) {
+        while self.publishing < self.parts.settings.concurrency.get() && !self.draining {
+            let passage = self.credentials.passage(now);
+            let limit = match passage {
+                Passage::Open => self.parts.publisher.batch_limit().0.get(),
+                Passage::Probe => 1,
+                Passage::Shut => return,
+            };
+            let reserve = self.parts.settings.send_reserve();
+            let lanes = &mut self.lanes;
+            let usable = |held| keep_sendable(lanes, held, now, reserve);
+            let Some(batch) = self.topics.take(now, limit, usable) else { return };
+            if passage == Passage::Probe {
+                self.credentials.probe();
+            }
+            self.start_send(batch);
+        }
+    }
+
+    fn start_send(&mut self, batch: Vec<Held>) {
+        for held in &batch {
+            if let Some(window) = self.lanes.get_mut(&held.reference().lane) {
+                window.unsettled += 1;
+            }
+        }
+        self.publishing += 1;
+        let tickets = batch.iter().map(Held::ticket).collect();
+        let publisher = Arc::clone(&self.parts.publisher);
+        let limit = self.parts.settings.publish_timeout;
+        self.spawn(Running::Publish(tickets), async move {
+            Answer::Published(send(&*publisher, batch, limit).await)
+        });
+    }
+
+    pub(super) fn take_sent(&mut self, tickets: Vec<Ticket>, sent: Vec<Sent>) {
+        self.publishing -= 1;
+        // In reverse, so that records which go back to the front of their queue keep their order.
+        for (ticket, sent) in tickets.into_iter().zip(sent).rev() {
+            self.take_verdict(&ticket, sent);
+        }
+    }
+
+    /// The publisher panicked: the broker may have taken the messages.
+    pub(super) fn take_died_publisher(&mut self, tickets: Vec<Ticket>) {
+        self.publishing -= 1;
+        tracing::error!(messages = tickets.len(), "the publisher panicked");
+        for ticket in tickets {
+            let failure = Failure::new(FailureKind::Ambiguous, "the publisher panicked");
+            self.parts.figures.count_failed(failure.kind);
+            self.decide(&ticket, failure);
+        }
+    }
+
+    fn take_verdict(&mut self, ticket: &Ticket, sent: Sent) {
+        let topic = Arc::clone(&sent.held.record.message.topic);
+        match sent.verdict {
+            Ok(_) => {
+                if self.topics.gate(&topic).open() {
+                    tracing::info!(%topic, "topic works again");
+                }
+                if self.credentials.open() {
+                    tracing::info!("credentials are accepted again");
+                }
+                self.take_published(ticket);
+            }
+            Err(failure) => {
+                self.parts.figures.count_failed(failure.kind);
+                match failure.kind {
+                    FailureKind::Credentials => self.pause_everything(&failure),
+                    FailureKind::Destination | FailureKind::Throttled => {
+                        self.pause_topic(&topic, &failure);
+                    }
+                    FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
+                        self.topics.gate(&topic).probe_again();
+                        self.credentials.probe_again();
+                        return self.decide(ticket, failure);
+                    }
+                }
+                self.send_again(sent.held);
+            }
+        }
+    }
+
+    fn take_published(&mut self, ticket: &Ticket) {
+        if let Some(key) = &ticket.key
+            && let Some(window) = self.window_of(ticket)
+        {
+            // The broker has it, so the next record of the key may follow before this one's
+            // settlement is written: a repetition after a crash repeats both, in order.
+            let next = window.key(key).passed(ticket.record.position);
+            window.tidy(key);
+            self.topics_push(next);
+        }
+        self.write_later(ticket, OutcomeKind::Published);
+    }
+
+    /// Asks the retry policy what follows a failure that is counted.
+    fn decide(&mut self, ticket: &Ticket, failure: Failure) {
+        let verdict = self.parts.retry.decide(FailedAttempt {
+            kind: failure.kind,
+            attempts: ticket.attempts.saturating_add(1),
+            failing_for: ticket.failing_for + ticket.read_at.elapsed(),
+            retry_after: failure.retry_after,
+            random: fastrand::f64(),
+        });
+        match verdict {
+            Verdict::Dead(reason) => self.give_up(ticket, reason, &failure),
+            Verdict::RetryAfter(delay) => {
+                if let Some(key) = &ticket.key
+                    && let Some(window) = self.window_of(ticket)
+                {
+                    window.key(key).failed(ticket.record.position);
+                }
+                self.write_later(ticket, OutcomeKind::Failed { failure, delay });
+            }
+        }
+    }
+
+    fn give_up(&mut self, ticket: &Ticket, reason: DeadReason, failure: &Failure) {
+        tracing::error!(id = %ticket.record.id, %reason, %failure, "record is dead");
+        let error = failure.to_string();
+        let parks_key = ticket.key.is_some();
+        self.write_later(ticket, OutcomeKind::Dead { reason, error, parks_key });
+    }
+
+    fn pause_topic(&mut self, topic: &Arc<str>, failure: &Failure) {
+        let throttled = failure.kind == FailureKind::Throttled;
+        let pause = if throttled { Pause::THROTTLED } else { Pause::BROKEN };
+        let gate = self.topics.gate(topic);
+        if gate.shut(Instant::now(), pause, failure.retry_after) {
+            tracing::warn!(%topic, %failure, "topic is paused: its records wait");
+        }
+    }
+
+    fn pause_everything(&mut self, failure: &Failure) {
+        if self.credentials.shut(Instant::now(), Pause::BROKEN, failure.retry_after) {
+            tracing::error!(%failure, "credentials are refused: all sending is paused");
+        }
+    }
+
+    /// The row was not touched: the record goes back to the front of its queue.
+    fn send_again(&mut self, held: Held) {
+        let lane = held.reference().lane;
+        if let Some(window) = self.lanes.get_mut(&lane)
+            && window.lease.token == held.token
+        {
+            window.unsettled -= 1;
+            self.topics.put_back(held);
+        }
+    }
+
+    pub(super) fn topics_push(&mut self, held: Option<Held>) {
+        if let Some(held) = held {
+            self.topics.push(held);
+        }
+    }
+
+    /// The lane of a ticket, if it is still held under the same lease.
+    pub(super) fn window_of(&mut self, ticket: &Ticket) -> Option<&mut LaneWindow> {
+        let window = self.lanes.get_mut(&ticket.record.lane)?;
+        (window.lease.token == ticket.token).then_some(window)
+    }
+}
+
+/// Keeps a record whose lane is held, open and leased for long enough.
+fn keep_sendable(
+    lanes: &mut BTreeMap<Lane, LaneWindow>,
+    held: Held,
+    now: Instant,
+    reserve: Duration,
+) -> Option<Held> {
+    let window = lanes.get_mut(&held.reference().lane)?;
+    if window.lease.token != held.token || window.closing {
+        return None;
+    }
+    if !window.outlives(now, reserve) {
+        window.stale.push(held);
+        return None;
+    }
+    Some(held)
+}
+
+/// One call of the publisher; nothing of it may outlive the time that the lease was checked for.
+async fn send(publisher: &dyn Publisher, batch: Vec<Held>, limit: Duration) -> Vec<Sent> {
+    let messages: Vec<OutboxMessage> =
+        batch.iter().map(|held| held.record.message.clone()).collect();
+    let mut verdicts = match tokio::time::timeout(limit, publisher.publish(&messages)).await {
+        Ok(verdicts) => verdicts,
+        Err(_) => vec![Err(lost("no answer from the broker in time")); batch.len()],
+    };
+    verdicts.resize_with(batch.len(), || Err(lost("the publisher gave no verdict")));
+    batch.into_iter().zip(verdicts).map(|(held, verdict)| Sent { held, verdict }).collect()
+}
+
+fn lost(summary: &str) -> Failure {
+    Failure::new(FailureKind::Ambiguous, summary)
+}

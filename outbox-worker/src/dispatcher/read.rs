@@ -1,0 +1,214 @@
+//! Bringing due records in.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_core::{
+    Batch, DeadReason, Lane, LaneRead, LeaseToken, OutcomeKind, Position, ReadMark, ReadRequest,
+    StoreError, UndecodableRow,
+};
+use tokio::time::Instant;
+
+use super::desk::{Answer, Desk, Running, bounded};
+use super::held::Ticket;
+use super::lane_window::LaneAnswer;
+use super::pace::Pace;
+
+pub(super) type ReadAnswer = Result<Batch, StoreError>;
+
+/// Which lanes a read covers, and under which leases.
+#[derive(Debug)]
+pub(super) struct ReadTicket {
+    reader: usize,
+    due_only: bool,
+    lanes: Vec<(LaneRead, LeaseToken)>,
+}
+
+/// One of the reads that may run at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reader {
+    pub(super) pace: Pace,
+    running: bool,
+}
+
+impl Reader {
+    pub(super) fn new(idle_poll: Duration) -> Self {
+        Self { pace: Pace::new(idle_poll), running: false }
+    }
+}
+
+/// Due records that are read even when memory is full. A failed record holds back its whole key, so
+/// what waits behind it must not keep it from being read again.
+const DUE_ONLY: NonZeroU32 = NonZeroU32::new(100).unwrap();
+
+impl Desk {
+    pub(super) fn start_reading(&mut self, now: Instant) {
+        let due = |reader: &Reader| !reader.running && reader.pace.next() <= now;
+        if self.is_quiet() {
+            // An idle worker asks for all of its lanes in one statement.
+            if !self.is_reading() && due(&self.readers[0]) {
+                self.start_read(now, 0, 1);
+            }
+            return;
+        }
+        for reader in 0..self.readers.len() {
+            if due(&self.readers[reader]) {
+                self.start_read(now, reader, self.readers.len());
+            }
+        }
+    }
+
+    /// When the next read is due, unless every reader is at it.
+    pub(super) fn next_read(&self) -> Option<Instant> {
+        if self.is_quiet() {
+            return (!self.is_reading()).then(|| self.readers[0].pace.next());
+        }
+        let free = self.readers.iter().filter(|reader| !reader.running);
+        free.map(|reader| reader.pace.next()).min()
+    }
+
+    fn is_quiet(&self) -> bool {
+        !self.readers.iter().any(|reader| reader.pace.is_busy())
+    }
+
+    fn is_reading(&self) -> bool {
+        self.readers.iter().any(|reader| reader.running)
+    }
+
+    fn start_read(&mut self, now: Instant, reader: usize, parts: usize) {
+        let Some((records, due_only)) = self.room() else {
+            return self.readers[reader].pace.found_nothing();
+        };
+        let mine = |lane: Lane| usize::from(lane.number()) % parts == reader;
+        let mut ticket = ReadTicket { reader, due_only, lanes: Vec::new() };
+        let mut known = Vec::new();
+        let mut lanes = Vec::new();
+        for (lane, window) in &mut self.lanes {
+            if !mine(*lane) || window.is_reading() || window.closing || window.deadline <= now {
+                continue;
+            }
+            let read = window.begin_read();
+            known.extend(window.known());
+            ticket.lanes.push((read, window.lease.token));
+            let floor = if due_only { Position(i64::MAX) } else { read.floor };
+            lanes.push(LaneRead { floor, ..read });
+        }
+        if lanes.is_empty() {
+            return self.readers[reader].pace.found_nothing();
+        }
+        self.readers[reader].running = true;
+        let bytes = self.parts.settings.read_bytes;
+        let request = ReadRequest { lanes, known, records, bytes };
+        let store = Arc::clone(&self.parts.store);
+        let limit = self.parts.settings.store_timeout;
+        self.spawn(Running::Read(ticket), async move {
+            Answer::Read(bounded(limit, store.read(&request)).await)
+        });
+    }
+
+    /// How many records may be read, and whether only those that are due again.
+    fn room(&self) -> Option<(NonZeroU32, bool)> {
+        let settings = &self.parts.settings;
+        let (records, bytes) = self.held();
+        let most = settings.held_records.get();
+        if records < most && bytes < settings.held_bytes {
+            let room = u32::try_from(most - records).unwrap_or(u32::MAX);
+            return Some((NonZeroU32::new(room)?.min(settings.read_records), false));
+        }
+        (records < most * 2 && bytes < settings.held_bytes * 2).then_some((DUE_ONLY, true))
+    }
+
+    pub(super) fn take_read(&mut self, ticket: ReadTicket, answer: ReadAnswer) {
+        self.readers[ticket.reader].running = false;
+        let batch = match answer {
+            Ok(batch) => batch,
+            Err(error) => return self.take_failed_read(&ticket, &error),
+        };
+        self.reading.worked();
+        let found = !batch.is_empty();
+        let truncated = batch.truncated;
+        // A read that left out the new records says nothing about late commits among them.
+        let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
+        let mut answers = by_lane(batch);
+        let mut fresh = false;
+        for (read, token) in ticket.lanes {
+            let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
+            if window.lease.token != token {
+                continue;
+            }
+            let answer = answers.remove(&read.lane).unwrap_or_default();
+            let (records, undecodable) = window.accept(read.floor, answer, truncated, mark);
+            fresh |= !records.is_empty() || !undecodable.is_empty();
+            for held in records {
+                self.admit(read.lane, held);
+            }
+            for row in undecodable {
+                self.bury(&row, token);
+            }
+        }
+        self.keep_pace(ticket.reader, found && fresh);
+    }
+
+    fn keep_pace(&mut self, reader: usize, found: bool) {
+        if !found {
+            return self.readers[reader].pace.found_nothing();
+        }
+        if self.is_quiet() {
+            // The first find after a quiet time wakes every reader.
+            return self.readers.iter_mut().for_each(|reader| reader.pace.found());
+        }
+        self.readers[reader].pace.found();
+    }
+
+    fn take_failed_read(&mut self, ticket: &ReadTicket, error: &StoreError) {
+        self.reading.failed(error);
+        for (read, token) in &ticket.lanes {
+            if let Some(window) = self.lanes.get_mut(&read.lane)
+                && window.lease.token == *token
+            {
+                window.end_read();
+            }
+        }
+        let pace = &mut self.readers[ticket.reader].pace;
+        pace.found_nothing();
+        pace.due_at(Instant::now() + self.reading.pause());
+    }
+
+    /// A row that cannot be decoded becomes a dead letter and stops nobody.
+    fn bury(&mut self, row: &UndecodableRow, token: LeaseToken) {
+        tracing::warn!(
+            lane = row.reference.lane.number(),
+            position = row.reference.position.0,
+            error = %row.error,
+            "stored record cannot be decoded"
+        );
+        let ticket = Ticket {
+            record: row.reference,
+            token,
+            revision: row.revision,
+            attempts: 0,
+            failing_for: Duration::ZERO,
+            read_at: Instant::now(),
+            key: None,
+        };
+        let kind = OutcomeKind::Dead {
+            reason: DeadReason::Undecodable,
+            error: row.error.clone(),
+            parks_key: false,
+        };
+        self.write_unsent(&ticket, kind);
+    }
+}
+
+fn by_lane(batch: Batch) -> BTreeMap<Lane, LaneAnswer> {
+    let mut answers: BTreeMap<Lane, LaneAnswer> = BTreeMap::new();
+    for record in batch.records {
+        answers.entry(record.reference.lane).or_default().records.push(record);
+    }
+    for row in batch.undecodable {
+        answers.entry(row.reference.lane).or_default().undecodable.push(row);
+    }
+    answers
+}

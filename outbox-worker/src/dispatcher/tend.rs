@@ -1,0 +1,245 @@
+//! Leasing, renewing, sharing and handing over lanes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_core::{
+    Fleet, KeyRef, Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStore, Position,
+    StoreError, WorkerCard,
+};
+use tokio::time::Instant;
+
+use super::desk::{Answer, Desk, Running, bounded};
+use super::lane_window::LaneWindow;
+
+/// Failed records of one lane that keys wait for.
+type Awaited = Vec<(KeyRef, Position)>;
+
+/// What the loop asks of the next round.
+#[derive(Clone, Debug)]
+pub(super) struct TendPlan {
+    card: WorkerCard,
+    renew: Vec<LaneLease>,
+    /// Failed records that keys wait for, by lane; they may be gone by other hands.
+    recheck: Vec<(LaneLease, Awaited)>,
+    release: Vec<LaneLease>,
+    lease: LeaseTime,
+    timeout: Duration,
+}
+
+/// What a round achieved; an error ends it early and leaves the rest for the next one.
+#[derive(Debug, Default)]
+pub(super) struct Tended {
+    renewed: Option<(Instant, Vec<LaneLease>)>,
+    tried: Vec<LaneLease>,
+    released: Vec<LaneLease>,
+    fleet: Option<Fleet>,
+    rechecked: Vec<(LaneLease, Awaited, LaneState)>,
+    leased: Vec<(LaneLease, LaneState)>,
+    leased_at: Option<Instant>,
+    error: Option<StoreError>,
+}
+
+impl Desk {
+    pub(super) fn is_tending(&self) -> bool {
+        self.running.values().any(|running| matches!(running, Running::Tend(_)))
+    }
+
+    pub(super) fn start_tending(&mut self, now: Instant) {
+        if now < self.tend_at || self.is_tending() {
+            return;
+        }
+        let plan = self.plan();
+        let store = Arc::clone(&self.parts.control);
+        let work = round(store, plan.clone());
+        self.spawn(Running::Tend(Box::new(plan)), async { Answer::Tended(Box::new(work.await)) });
+    }
+
+    fn plan(&self) -> TendPlan {
+        let (release, renew): (Vec<_>, Vec<_>) =
+            self.lanes.values().partition(|w| w.closing && w.unsettled == 0);
+        let lacking = self.fleet.least().saturating_sub(count(renew.len()));
+        let recheck = renew.iter().map(|window| (window.lease, window.awaited()));
+        TendPlan {
+            card: WorkerCard {
+                wants_lanes: (!self.draining).then_some(lacking),
+                ..self.parts.card.clone()
+            },
+            recheck: recheck.filter(|(_, awaited)| !awaited.is_empty()).collect(),
+            renew: renew.into_iter().map(|window| window.lease).collect(),
+            release: release.into_iter().map(|window| window.lease).collect(),
+            lease: self.lease,
+            timeout: self.parts.settings.store_timeout,
+        }
+    }
+
+    pub(super) fn take_tended(&mut self, tended: Tended) {
+        for lease in &tended.released {
+            self.lanes.remove(&lease.lane);
+        }
+        if let Some((asked_at, renewed)) = tended.renewed {
+            self.take_renewed(asked_at, &tended.tried, &renewed);
+        }
+        for (lease, awaited, state) in tended.rechecked {
+            self.take_rechecked(lease, awaited, &state);
+        }
+        let found = !tended.leased.is_empty();
+        if let Some(asked_at) = tended.leased_at {
+            let deadline = asked_at + self.lease.duration();
+            for (lease, state) in tended.leased {
+                self.lanes.insert(lease.lane, LaneWindow::new(lease, deadline, state));
+            }
+        }
+        if found {
+            self.readers.iter_mut().for_each(|reader| reader.pace.found());
+        }
+        if let Some(fleet) = tended.fleet {
+            self.fleet = fleet;
+            self.choose_surplus();
+        }
+        match &tended.error {
+            Some(error) => self.leasing.failed(error),
+            None => self.leasing.worked(),
+        }
+        self.tend_at = Instant::now() + self.next_tending(tended.error.is_some());
+    }
+
+    /// The round panicked: whatever it did is unknown, and renewal will tell.
+    pub(super) fn take_died_tending(&mut self, plan: &TendPlan) {
+        tracing::error!(lanes = plan.renew.len(), "the round that renews leases panicked");
+        self.tend_at = Instant::now() + Duration::from_secs(1);
+    }
+
+    fn take_renewed(&mut self, asked_at: Instant, tried: &[LaneLease], renewed: &[LaneLease]) {
+        for lease in tried {
+            if renewed.contains(lease) {
+                let Some(window) = self.lanes.get_mut(&lease.lane) else { continue };
+                window.deadline = asked_at + self.lease.duration();
+                for held in std::mem::take(&mut window.stale) {
+                    self.topics.put_back(held);
+                }
+            } else {
+                self.lose_lane(lease.lane);
+            }
+        }
+    }
+
+    /// Frees keys whose failed record is neither waiting nor in memory any more.
+    ///
+    /// Only those that were awaited before the store was asked: one that failed since is not in
+    /// its answer.
+    fn take_rechecked(&mut self, lease: LaneLease, mut gone: Awaited, state: &LaneState) {
+        let Some(window) = self.lanes.get(&lease.lane).filter(|w| w.lease == lease) else { return };
+        let still_awaited = window.awaited();
+        gone.retain(|awaited| {
+            let waits = state.waiting.iter().any(|waiting| waiting.head == awaited.1);
+            !waits && still_awaited.contains(awaited)
+        });
+        for (key, position) in gone {
+            self.resolve(lease.lane, &key, position);
+        }
+    }
+
+    /// Marks lanes beyond the share for hand-over when others lack some, idle lanes first.
+    fn choose_surplus(&mut self) {
+        let open = self.lanes.values().filter(|window| !window.closing).count();
+        let beyond = count(open).saturating_sub(self.fleet.least());
+        let surplus = u32::from(beyond).min(self.fleet.wanted);
+        let mut candidates: Vec<(usize, Lane)> = self
+            .lanes
+            .iter()
+            .filter(|(_, window)| !window.closing)
+            .map(|(lane, window)| (window.held().0, *lane))
+            .collect();
+        candidates.sort_unstable();
+        for (_, lane) in candidates.into_iter().take(surplus as usize) {
+            if let Some(window) = self.lanes.get_mut(&lane) {
+                window.closing = true;
+            }
+        }
+    }
+
+    fn next_tending(&self, failed: bool) -> Duration {
+        let interval = self.parts.settings.tend_interval();
+        let short = (interval / 5).max(Duration::from_millis(10));
+        if failed {
+            return self.leasing.pause().min(short);
+        }
+        let handing_over = self.lanes.values().any(|window| window.closing);
+        let lacking = count(self.lanes.len()) < self.fleet.least();
+        if handing_over || lacking { short } else { interval }
+    }
+}
+
+fn count(lanes: usize) -> u8 {
+    u8::try_from(lanes).unwrap_or(u8::MAX)
+}
+
+/// Renews first, because a lease must not run out while other statements wait for the database.
+async fn round(store: Arc<dyn OutboxStore>, plan: TendPlan) -> Tended {
+    let mut tended = Tended { tried: plan.renew.clone(), ..Tended::default() };
+    tended.error = steps(&*store, &plan, &mut tended).await.err();
+    tended
+}
+
+async fn steps(
+    store: &dyn OutboxStore,
+    plan: &TendPlan,
+    tended: &mut Tended,
+) -> Result<(), StoreError> {
+    let limit = plan.timeout;
+    let asked_at = Instant::now();
+    let renewed = match plan.renew.as_slice() {
+        [] => Vec::new(),
+        leases => bounded(limit, store.renew(leases, plan.lease)).await?,
+    };
+    let held = count(renewed.len());
+    tended.renewed = Some((asked_at, renewed));
+    if !plan.release.is_empty() {
+        bounded(limit, store.release(&plan.release)).await?;
+        tended.released.clone_from(&plan.release);
+    }
+    let fleet = bounded(limit, store.heartbeat(&plan.card)).await?;
+    tended.fleet = Some(fleet);
+    if !plan.recheck.is_empty() {
+        let leases: Vec<_> = plan.recheck.iter().map(|(lease, _)| *lease).collect();
+        let states = bounded(limit, store.acquired(&leases)).await?;
+        let pairs = plan.recheck.iter().cloned().zip(states);
+        tended.rechecked = pairs.map(|((lease, awaited), state)| (lease, awaited, state)).collect();
+    }
+    if held < Lane::COUNT && plan.card.wants_lanes.is_some() {
+        // The odd lanes that no even share covers go to whoever asks, unless another lacks some.
+        let fair = if fleet.wanted > 0 { fleet.least() } else { fleet.share() };
+        lease_more(store, plan, fair.saturating_sub(held), tended).await?;
+    }
+    Ok(())
+}
+
+async fn lease_more(
+    store: &dyn OutboxStore,
+    plan: &TendPlan,
+    lanes: u8,
+    tended: &mut Tended,
+) -> Result<(), StoreError> {
+    // A lane that is being handed over must not come straight back.
+    let orphans = plan.release.is_empty();
+    let request = LeaseRequest { owner: plan.card.id, lanes, lease: plan.lease, orphans };
+    let asked_at = Instant::now();
+    let leases = bounded(plan.timeout, store.lease(&request)).await?;
+    if leases.is_empty() {
+        return Ok(());
+    }
+    match bounded(plan.timeout, store.acquired(&leases)).await {
+        Ok(states) => {
+            tended.leased = leases.into_iter().zip(states).collect();
+            tended.leased_at = Some(asked_at);
+            Ok(())
+        }
+        Err(error) => {
+            // Without knowing which keys wait, nothing may be sent from these lanes. If giving
+            // them back fails too, they come free when the lease runs out.
+            let _ = bounded(plan.timeout, store.release(&leases)).await;
+            Err(error)
+        }
+    }
+}

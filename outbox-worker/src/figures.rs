@@ -1,0 +1,88 @@
+//! What a dispatcher has done so far.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use outbox_core::FailureKind;
+
+/// Counters of one dispatcher, growing from zero at its start.
+#[derive(Debug, Default)]
+pub struct Figures {
+    published: AtomicU64,
+    dead: AtomicU64,
+    parked: AtomicU64,
+    ambiguous: AtomicU64,
+    credentials: AtomicU64,
+    destination: AtomicU64,
+    message: AtomicU64,
+    throttled: AtomicU64,
+    transient: AtomicU64,
+    lanes_lost: AtomicU64,
+    outcomes_lost: AtomicU64,
+}
+
+impl Figures {
+    /// Records that the broker took and whose settlement is written.
+    pub fn published(&self) -> u64 {
+        self.published.load(Ordering::Relaxed)
+    }
+
+    /// Records that became dead letters.
+    pub fn dead(&self) -> u64 {
+        self.dead.load(Ordering::Relaxed)
+    }
+
+    /// Records that were parked behind a dead one of their key.
+    pub fn parked(&self) -> u64 {
+        self.parked.load(Ordering::Relaxed)
+    }
+
+    /// Failed sends of this kind.
+    pub fn failed(&self, kind: FailureKind) -> u64 {
+        self.of(kind).load(Ordering::Relaxed)
+    }
+
+    /// Lanes that were taken over by another worker while this one held records of them.
+    pub fn lanes_lost(&self) -> u64 {
+        self.lanes_lost.load(Ordering::Relaxed)
+    }
+
+    /// Outcomes that could not be written in time: their records are sent again.
+    pub fn outcomes_lost(&self) -> u64 {
+        self.outcomes_lost.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn count_published(&self) {
+        self.published.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_dead(&self) {
+        self.dead.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_parked(&self) {
+        self.parked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_failed(&self, kind: FailureKind) {
+        self.of(kind).fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_lane_lost(&self) {
+        self.lanes_lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn count_outcome_lost(&self) {
+        self.outcomes_lost.fetch_add(1, Ordering::Relaxed);
+    }
+
+    const fn of(&self, kind: FailureKind) -> &AtomicU64 {
+        match kind {
+            FailureKind::Ambiguous => &self.ambiguous,
+            FailureKind::Credentials => &self.credentials,
+            FailureKind::Destination => &self.destination,
+            FailureKind::Message => &self.message,
+            FailureKind::Throttled => &self.throttled,
+            FailureKind::Transient => &self.transient,
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! Pauses a destination that fails, and lets one record probe it.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long a gate stays shut: doubling from `first` to `longest`, with jitter.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pause {
+    pub(crate) first: Duration,
+    pub(crate) longest: Duration,
+}
+
+impl Pause {
+    /// A broker that asks for less is asked again soon.
+    pub(crate) const THROTTLED: Self =
+        Self { first: Duration::from_millis(100), longest: Duration::from_secs(5) };
+    /// A missing topic or permission needs a person.
+    pub(crate) const BROKEN: Self =
+        Self { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
+
+    fn after(self, failures: u32) -> Duration {
+        let doubled = self.first.saturating_mul(2_u32.saturating_pow(failures.min(16)));
+        // Between half and all of it, so that many workers do not probe at one instant.
+        doubled.min(self.longest).mul_f64(0.5 + fastrand::f64() / 2.0)
+    }
+}
+
+/// What passes a gate now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passage {
+    /// Everything.
+    Open,
+    /// One record, to find out whether the destination has recovered.
+    Probe,
+    /// Nothing.
+    Shut,
+}
+
+/// A breaker: closed while sends succeed, half-open for one real record after a pause.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    failures: u32,
+    shut_until: Option<Instant>,
+    probing: bool,
+}
+
+impl Gate {
+    /// What passes at this instant.
+    pub(crate) fn passage(&self, now: Instant) -> Passage {
+        match self.shut_until {
+            None => Passage::Open,
+            Some(until) if until <= now && !self.probing => Passage::Probe,
+            Some(_) => Passage::Shut,
+        }
+    }
+
+    /// When a record may probe, if the gate is shut until then.
+    pub(crate) fn opens_at(&self) -> Option<Instant> {
+        self.shut_until.filter(|_| !self.probing)
+    }
+
+    /// A record was let through to probe.
+    pub(crate) const fn probe(&mut self) {
+        self.probing = true;
+    }
+
+    /// Shuts the gate, longer each time, at least for what the broker asks. Says whether it was
+    /// open before.
+    pub(crate) fn shut(&mut self, now: Instant, pause: Pause, at_least: Option<Duration>) -> bool {
+        let was_open = self.shut_until.is_none();
+        let shut = self.shut_until.is_some_and(|until| until > now) && !self.probing;
+        if shut {
+            // Sends that were under way when the gate shut fail one after another; only the first
+            // of them is news.
+            return false;
+        }
+        let pause = pause.after(self.failures).max(at_least.unwrap_or_default());
+        self.failures = self.failures.saturating_add(1);
+        self.shut_until = Some(now + pause);
+        self.probing = false;
+        was_open
+    }
+
+    /// A send succeeded. Says whether the gate was shut before.
+    pub(crate) const fn open(&mut self) -> bool {
+        self.failures = 0;
+        self.probing = false;
+        self.shut_until.take().is_some()
+    }
+
+    /// The probe ended without saying anything about the destination.
+    pub(crate) const fn probe_again(&mut self) {
+        self.probing = false;
+    }
+}

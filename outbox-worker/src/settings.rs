@@ -1,0 +1,152 @@
+//! How a dispatcher behaves.
+
+use std::num::{NonZeroU8, NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use outbox_core::{Environment, LeaseTime, SettingsError};
+use serde::Deserialize;
+
+/// Times, sizes and limits of one dispatcher.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct DispatcherSettings {
+    /// How long a lane stays with a worker that has died. Shorter recovers sooner and renews more
+    /// often. Default: 15 s.
+    #[serde(with = "humantime_serde")]
+    pub lease: Duration,
+    /// After how long one call of the publisher is given up as ambiguous. Together with `margin`
+    /// it must stay below two thirds of the lease. Default: 8 s.
+    #[serde(with = "humantime_serde")]
+    pub publish_timeout: Duration,
+    /// What must be left of a lease beyond the publish timeout before anything is sent.
+    /// Default: 1 s.
+    #[serde(with = "humantime_serde")]
+    pub margin: Duration,
+    /// Calls of the publisher in flight at once. Default: 32.
+    pub concurrency: NonZeroUsize,
+    /// Records in one read. Default: 300.
+    pub read_records: NonZeroU32,
+    /// Bytes in one read. Default: 4 MiB.
+    pub read_bytes: u64,
+    /// Records held in memory, queued and in flight; no read begins above it. Default: 2000.
+    pub held_records: NonZeroUsize,
+    /// Bytes held in memory, queued and in flight; no read begins above it. Default: 24 MiB.
+    pub held_bytes: usize,
+    /// Reads that may run at once, each over its part of the lanes. Default: 2.
+    pub readers: NonZeroU8,
+    /// Longest pause between two reads when there is nothing to do. Default: 1 s.
+    #[serde(with = "humantime_serde")]
+    pub idle_poll: Duration,
+    /// How long a shutdown waits for sends that have begun. Default: 10 s.
+    #[serde(with = "humantime_serde")]
+    pub drain_timeout: Duration,
+    /// After how long one call of the store is given up as unknown. Default: 5 s.
+    #[serde(with = "humantime_serde")]
+    pub store_timeout: Duration,
+}
+
+const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(32).unwrap();
+const DEFAULT_READ_RECORDS: NonZeroU32 = NonZeroU32::new(300).unwrap();
+const DEFAULT_HELD_RECORDS: NonZeroUsize = NonZeroUsize::new(2000).unwrap();
+const DEFAULT_READERS: NonZeroU8 = NonZeroU8::new(2).unwrap();
+const MIB: usize = 1024 * 1024;
+
+impl Default for DispatcherSettings {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(15),
+            publish_timeout: Duration::from_secs(8),
+            margin: Duration::from_secs(1),
+            concurrency: DEFAULT_CONCURRENCY,
+            read_records: DEFAULT_READ_RECORDS,
+            read_bytes: 4 * MIB as u64,
+            held_records: DEFAULT_HELD_RECORDS,
+            held_bytes: 24 * MIB,
+            readers: DEFAULT_READERS,
+            idle_poll: Duration::from_secs(1),
+            drain_timeout: Duration::from_secs(10),
+            store_timeout: Duration::from_secs(5),
+        }
+    }
+}
+
+impl DispatcherSettings {
+    /// Defaults, overridden by the variables under `prefix` that are present, named as the fields
+    /// in capitals: `{prefix}LEASE`, `{prefix}CONCURRENCY` and so on.
+    ///
+    /// # Errors
+    /// [`SettingsError`] naming the variable whose value cannot be used.
+    pub fn from_env(prefix: &str) -> Result<Self, SettingsError> {
+        Self::from_environment(&Environment::process(prefix))
+    }
+
+    /// As [`from_env`](Self::from_env), from a supplied environment.
+    ///
+    /// # Errors
+    /// [`SettingsError`] naming the variable whose value cannot be used.
+    pub fn from_environment(env: &Environment) -> Result<Self, SettingsError> {
+        let mut settings = Self::default();
+        env.duration("LEASE", &mut settings.lease)?;
+        env.duration("PUBLISH_TIMEOUT", &mut settings.publish_timeout)?;
+        env.duration("MARGIN", &mut settings.margin)?;
+        env.duration("IDLE_POLL", &mut settings.idle_poll)?;
+        env.duration("DRAIN_TIMEOUT", &mut settings.drain_timeout)?;
+        env.duration("STORE_TIMEOUT", &mut settings.store_timeout)?;
+        let count = "a number from 1";
+        if let Some(calls) = env.parsed("CONCURRENCY", count)? {
+            settings.concurrency = calls;
+        }
+        if let Some(records) = env.parsed("READ_RECORDS", count)? {
+            settings.read_records = records;
+        }
+        if let Some(bytes) = env.parsed("READ_BYTES", "a number of bytes")? {
+            settings.read_bytes = bytes;
+        }
+        if let Some(records) = env.parsed("HELD_RECORDS", count)? {
+            settings.held_records = records;
+        }
+        if let Some(bytes) = env.parsed("HELD_BYTES", "a number of bytes")? {
+            settings.held_bytes = bytes;
+        }
+        if let Some(readers) = env.parsed("READERS", count)? {
+            settings.readers = readers;
+        }
+        settings.check()?;
+        Ok(settings)
+    }
+
+    /// Refuses times that would let a worker send under a lease that has run out.
+    ///
+    /// # Errors
+    /// [`SettingsError`] naming the setting.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        if self.lease < Duration::from_millis(100) {
+            return Err(SettingsError::new("lease", "at least 100ms"));
+        }
+        if (self.publish_timeout + self.margin) * 3 >= self.lease * 2 {
+            return Err(SettingsError::new(
+                "publish_timeout",
+                "below two thirds of the lease together with margin",
+            ));
+        }
+        if self.idle_poll.is_zero() || self.store_timeout.is_zero() {
+            return Err(SettingsError::new("idle_poll and store_timeout", "above zero"));
+        }
+        Ok(())
+    }
+
+    pub(crate) fn lease_time(&self) -> Result<LeaseTime, SettingsError> {
+        LeaseTime::new(self.lease).map_err(|_| SettingsError::new("lease", "at least 100ms"))
+    }
+
+    /// What must be left of a lease for a send to begin.
+    pub(crate) fn send_reserve(&self) -> Duration {
+        self.publish_timeout + self.margin
+    }
+
+    /// How often leases are renewed and the worker shows itself.
+    pub(crate) fn tend_interval(&self) -> Duration {
+        self.lease / 3
+    }
+}

@@ -1,0 +1,83 @@
+//! A destination that fails is left alone, and its records wait untouched.
+
+use std::time::Duration;
+
+use outbox_core::FailureKind;
+use outbox_testing::Times;
+
+use crate::rig::{Rig, failure, message};
+
+#[tokio::test(start_paused = true)]
+async fn a_throttled_record_waits_uncounted() {
+    let rig = Rig::new();
+    rig.publisher.fail_when(|_| true, Times::First(6), failure(FailureKind::Throttled));
+    rig.store.stage(message("orders"));
+
+    let worker = rig.start();
+    rig.publisher.sent_at_least(3).await;
+    assert_eq!(rig.store.pending()[0].attempts, 0);
+    assert_eq!(rig.store.pending()[0].revision, 0);
+    rig.until_empty().await;
+
+    assert_eq!(worker.figures.failed(FailureKind::Throttled), 6);
+    worker.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_broken_topic_pauses_alone_and_is_probed_with_one_record() {
+    let rig = Rig::new();
+    let broken = |message: &outbox_core::OutboxMessage| &*message.topic == "broken";
+    rig.publisher.fail_when(broken, Times::Always, failure(FailureKind::Destination));
+    for _ in 0..50 {
+        rig.store.stage(message("broken"));
+        rig.store.stage(message("orders"));
+    }
+
+    let worker = rig.start();
+    rig.accepted(50).await;
+    rig.pass(Duration::from_mins(5)).await;
+    rig.until("only the broken topic", |store| store.pending().len() == 50).await;
+    let probes = failed_calls(&rig);
+    rig.publisher.recover();
+    rig.until_empty().await;
+
+    let (last, sizes) = probes.split_last().unwrap();
+    assert_eq!(*last, 1, "a probe is one record: {sizes:?}");
+    assert!(probes.len() < 60, "{} calls in five minutes", probes.len());
+    assert!(rig.store.dead_letters().is_empty());
+    assert_eq!(rig.publisher.accepted().len(), 100);
+    worker.stop().await;
+}
+
+/// How many messages each failed call carried.
+fn failed_calls(rig: &Rig) -> Vec<usize> {
+    let mut sizes: Vec<(usize, usize)> = Vec::new();
+    for sent in rig.publisher.sent().iter().filter(|sent| !sent.was_accepted()) {
+        match sizes.last_mut() {
+            Some((call, size)) if *call == sent.call => *size += 1,
+            _ => sizes.push((sent.call, 1)),
+        }
+    }
+    sizes.into_iter().map(|(_, size)| size).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn refused_credentials_pause_every_topic_and_kill_nothing() {
+    let rig = Rig::new();
+    rig.publisher.fail_when(|_| true, Times::Always, failure(FailureKind::Credentials));
+    for topic in ["orders", "stock", "reports"] {
+        rig.store.stage(message(topic));
+    }
+
+    let worker = rig.start();
+    rig.publisher.sent_at_least(1).await;
+    rig.pass(Duration::from_mins(10)).await;
+    let calls = rig.publisher.sent().len();
+    rig.publisher.recover();
+    rig.until_empty().await;
+
+    assert!(calls < 80, "{calls} sends in ten minutes");
+    assert!(rig.store.dead_letters().is_empty());
+    assert_eq!(rig.publisher.accepted().len(), 3);
+    worker.stop().await;
+}

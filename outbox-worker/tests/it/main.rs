@@ -1,0 +1,33 @@
+//! Integration tests of the worker library.
+
+#![expect(clippy::unwrap_used, reason = "a test that goes wrong must stop at once")]
+
+mod dispatcher_calm;
+mod dispatcher_delivery;
+mod dispatcher_lease;
+mod dispatcher_order;
+#[cfg(feature = "sns")]
+mod publisher_binary;
+#[cfg(feature = "sns")]
+mod publisher_classify;
+#[cfg(feature = "aws")]
+mod publisher_client;
+#[cfg(feature = "aws")]
+mod publisher_endpoint;
+#[cfg(feature = "sns")]
+mod publisher_fifo;
+mod publisher_fixture;
+mod publisher_log;
+#[cfg(feature = "sns")]
+mod publisher_pack;
+mod publisher_router;
+#[cfg(feature = "aws")]
+mod publisher_sns;
+#[cfg(feature = "aws")]
+mod publisher_sns_faults;
+#[cfg(feature = "sns")]
+mod publisher_structured;
+#[cfg(feature = "sns")]
+mod publisher_topics;
+mod rig;
+mod settings;
