@@ -1,0 +1,8 @@
+//! Where the crates meet.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod architecture;
+mod conformance;
+mod crash;
+mod key_order;

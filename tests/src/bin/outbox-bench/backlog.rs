@@ -1,0 +1,51 @@
+//! A backlog as an application leaves it: 300-byte bodies, four headers, spread over the lanes.
+
+use sea_orm::sqlx::PgPool;
+
+use crate::{Done, session};
+
+/// Table of the row-claim floor: the same columns, claimed row by row.
+const FLOOR_TABLE: &str = "\
+CREATE TABLE bench_row (LIKE outbox_message INCLUDING DEFAULTS, PRIMARY KEY (position)) \
+WITH (fillfactor = 80)";
+
+/// Makes the table of the row-claim floor anew.
+pub(crate) async fn make_floor_table(pool: &PgPool) -> Done<()> {
+    session::run(pool, &["DROP TABLE IF EXISTS bench_row", FLOOR_TABLE]).await
+}
+
+/// Empties the table, fills it and leaves no work behind for the timed part.
+pub(crate) async fn fill(pool: &PgPool, table: &str, events: u32, lanes: Lanes) -> Done<()> {
+    let lane = match lanes {
+        Lanes::All => "((hashint8(i)::bigint & 2147483647) % 64)::smallint",
+        Lanes::One => "0::smallint",
+    };
+    let truncate = format!("TRUNCATE {table}");
+    let insert = insert(table, events, lane);
+    let vacuum = format!("VACUUM ANALYZE {table}");
+    session::run(pool, &[&truncate, &insert, &vacuum, "CHECKPOINT"]).await
+}
+
+/// How many lanes the backlog is spread over.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lanes {
+    All,
+    One,
+}
+
+fn insert(table: &str, events: u32, lane: &str) -> String {
+    format!(
+        "INSERT INTO {table} (lane, id, format, event_type, event_version, topic, source, subject, \
+         partition_key, content_type, payload, size, headers, correlation_id, traceparent, \
+         occurred_at) \
+         SELECT {lane}, md5(i::text)::uuid, 1, 'orders.order_placed', 1, 'orders', \
+         'https://shop.example.com/orders', 'order-' || i, 'order-' || (i / 4), \
+         'application/json', \
+         convert_to(rpad('{{\"order_id\":' || i || ',\"total\":12345,\"note\":\"', 298, 'x') \
+         || '\"}}', 'UTF8'), 560, \
+         '[[\"region\",\"eu-central-1\"],[\"priority\",\"normal\"],\
+         [\"schema\",\"https://schemas.example.com/orders/1\"],[\"x-request-id\",\"b7d1c2e4f6a8\"]]', \
+         'corr-' || md5((i / 3)::text), '00-' || md5(i::text) || '-b7ad6b7169203331-01', now() \
+         FROM generate_series(1, {events}) i"
+    )
+}
