@@ -73,6 +73,11 @@ fn explain(error: &ConfigError, path: Option<&str>) -> Trouble {
         ConfigError::Type { expected, .. } => format!("must be {expected}"),
         // serde's text names keys and variants that exist, but for these it shows no value.
         ConfigError::Message(text) if text.starts_with("unknown field") => format!("has an {text}"),
+        ConfigError::Message(text) => match text.rsplit_once(", expected ") {
+            Some((_, "a duration")) => "must be a duration like 500ms, 15s or 5m".to_owned(),
+            Some((_, wanted)) => format!("must be {wanted}"),
+            None => "has a value that cannot be used".to_owned(),
+        },
         _ => "has a value that cannot be used".to_owned(),
     };
     let mut sentence = "settings: ".to_owned();
