@@ -3,10 +3,9 @@
 //! An error names the key and never shows a value: a value may be a secret.
 
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::path::Path;
 
-use config::{Config, ConfigError, Environment, File, FileFormat};
+use config::{Config, Environment, File, FileFormat};
 
 use crate::settings::Settings;
 use crate::trouble::Trouble;
@@ -28,9 +27,11 @@ pub(crate) fn load(file: Option<&Path>) -> Result<Settings, Trouble> {
         .source(Some(variables(std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }))));
-    let merged = builder.add_source(variables).build().map_err(|error| explain(&error, None))?;
-    let mut settings: Settings = serde_path_to_error::deserialize(merged)
-        .map_err(|error| explain(error.inner(), Some(&error.path().to_string())))?;
+    let merged = builder.add_source(variables).build().and_then(Config::try_deserialize);
+    let merged: toml::Table =
+        merged.map_err(|_| Trouble::plain("settings: file and environment do not fit together"))?;
+    let mut settings: Settings = serde_path_to_error::deserialize(toml::Value::Table(merged))
+        .map_err(|error| explain(&error.path().to_string(), error.inner().message()))?;
     if settings.database_url.is_none() {
         settings.database_url = std::env::var("DATABASE_URL").ok().map(Into::into);
     }
@@ -66,26 +67,18 @@ fn variables(all: impl Iterator<Item = (String, String)>) -> HashMap<String, Str
         .collect()
 }
 
-fn explain(error: &ConfigError, path: Option<&str>) -> Trouble {
-    let path = path.filter(|path| *path != ".");
-    let text = match error {
-        ConfigError::At { error, .. } => return explain(error, path),
-        ConfigError::Type { expected, .. } => format!("must be {expected}"),
-        // serde's text names keys and variants that exist, but for these it shows no value.
-        ConfigError::Message(text) if text.starts_with("unknown field") => format!("has an {text}"),
-        ConfigError::Message(text) => match text.rsplit_once(", expected ") {
-            Some((_, "a duration")) => "must be a duration like 500ms, 15s or 5m".to_owned(),
-            Some((_, wanted)) => format!("must be {wanted}"),
-            None => "has a value that cannot be used".to_owned(),
-        },
-        _ => "has a value that cannot be used".to_owned(),
+/// Says what is wanted, and nothing of what was found.
+fn explain(path: &str, error: &str) -> Trouble {
+    let text = match error.rsplit_once(", expected ") {
+        _ if error.starts_with("unknown field") => format!("has an {error}"),
+        Some((_, "a duration")) => "must be a duration like 500ms, 15s or 5m".to_owned(),
+        Some((_, wanted)) => format!("must be {wanted}"),
+        None => "has a value that cannot be used".to_owned(),
     };
-    let mut sentence = "settings: ".to_owned();
-    let _ = match path {
-        Some(path) => write!(sentence, "{path} ({}) {text}", variable(path)),
-        None => write!(sentence, "the top level {text}"),
-    };
-    Trouble::plain(sentence)
+    Trouble::plain(match path {
+        "." => format!("settings: the top level {text}"),
+        path => format!("settings: {path} ({}) {text}", variable(path)),
+    })
 }
 
 /// The variable that sets this key.
