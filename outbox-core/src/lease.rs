@@ -58,7 +58,7 @@ pub struct LaneLease {
     pub token: LeaseToken,
 }
 
-/// An ordering key whose later records wait for one that failed.
+/// An ordering key and one of its records that failed; later ones wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingKey {
     /// The key.
@@ -72,8 +72,8 @@ pub struct WaitingKey {
 /// What an owner must know of a lane before it sends from it.
 #[derive(Clone, Debug, Default)]
 pub struct LaneState {
-    /// Keys whose head failed and is to be tried again, whether it is due already or not. Several
-    /// failed records of a key count as the first of them.
+    /// Failed records of ordered keys that are to be tried again, whether due already or not. A key
+    /// has several if one of them was scheduled.
     pub waiting: Vec<WaitingKey>,
     /// Keys whose head is dead: their later records are parked.
     pub parked: Vec<(KeyRef, RecordRef)>,

@@ -44,10 +44,13 @@ pub trait OutboxStore: Debug + Send + Sync {
     /// Within a lane the records come in order of position, and a budget cuts it to a prefix.
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError>;
 
-    /// Writes how attempts ended, in one transaction.
+    /// Writes how attempts ended.
     ///
-    /// All outcomes of a lane take effect or none does. A lane whose lease was leased anew is left
-    /// alone and is named in the answer. Repeating a call is harmless.
+    /// The outcomes of a lane are written in one transaction and under one check of its lease; a
+    /// store may use several transactions for several lanes. A lane whose lease was leased anew is
+    /// left alone and is named in the answer. An error can come after a part was written, so a call
+    /// that failed is repeated: that is harmless, and what was written already is then missing from
+    /// `applied`. An outcome that the database refuses as data holds up no other.
     async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError>;
 
     /// Counts what waits, with a bounded effort.

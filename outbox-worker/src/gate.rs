@@ -55,6 +55,11 @@ impl Gate {
         }
     }
 
+    /// Whether it was shut and nothing has succeeded since.
+    pub(crate) const fn is_shut(&self) -> bool {
+        self.shut_until.is_some()
+    }
+
     /// When a record may probe, if the gate is shut until then.
     pub(crate) fn opens_at(&self) -> Option<Instant> {
         self.shut_until.filter(|_| !self.probing)

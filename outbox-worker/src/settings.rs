@@ -50,6 +50,8 @@ const DEFAULT_CONCURRENCY: NonZeroUsize = NonZeroUsize::new(32).unwrap();
 const DEFAULT_READ_RECORDS: NonZeroU32 = NonZeroU32::new(300).unwrap();
 const DEFAULT_HELD_RECORDS: NonZeroUsize = NonZeroUsize::new(2000).unwrap();
 const DEFAULT_READERS: NonZeroU8 = NonZeroU8::new(2).unwrap();
+/// Beyond it a setting is a slip, and instants could overflow.
+const LONGEST: Duration = Duration::from_hours(24);
 const MIB: usize = 1024 * 1024;
 
 impl Default for DispatcherSettings {
@@ -121,8 +123,15 @@ impl DispatcherSettings {
     /// # Errors
     /// [`SettingsError`] naming the setting.
     pub fn check(&self) -> Result<(), SettingsError> {
-        if self.lease < Duration::from_millis(100) {
-            return Err(SettingsError::new("lease", "at least 100ms"));
+        if !(Duration::from_millis(100)..=LONGEST).contains(&self.lease) {
+            return Err(SettingsError::new("lease", "from 100ms to a day"));
+        }
+        let waits = [self.publish_timeout, self.margin, self.drain_timeout];
+        if waits.into_iter().chain([self.idle_poll, self.store_timeout]).any(|w| w > LONGEST) {
+            return Err(SettingsError::new("every time of the dispatcher", "at most a day"));
+        }
+        if self.read_bytes == 0 || self.held_bytes == 0 {
+            return Err(SettingsError::new("read_bytes and held_bytes", "above zero"));
         }
         if (self.publish_timeout + self.margin) * 3 >= self.lease * 2 {
             return Err(SettingsError::new(

@@ -6,6 +6,7 @@ use outbox_core::{EventId, OutboxStore, TableNames};
 use outbox_seaorm::{EventExt, OutboxSettings, Stage, scope};
 use outbox_test_databases::on_postgres;
 use outbox_testing::ScriptedPublisher;
+use outbox_tests::process::PATIENCE;
 use outbox_tests::shop::Repriced;
 use outbox_worker::{CancellationToken, Dispatcher};
 use sea_orm::{DatabaseConnection, DatabaseTransaction, TransactionTrait};
@@ -14,6 +15,12 @@ async fn stage(txn: &DatabaseTransaction, order_id: i32) -> EventId {
     let id = EventId::new();
     txn.stage(Repriced { order_id, total: 1 }.with_id(id)).await.unwrap();
     id
+}
+
+/// A record that is stranded never arrives: that must fail and not hang.
+async fn accepted(publisher: &ScriptedPublisher, messages: usize) -> Vec<EventId> {
+    let arrived = publisher.accepted_at_least(messages);
+    tokio::time::timeout(PATIENCE, arrived).await.expect("every committed record in time")
 }
 
 /// T1 stages the first record of a key and stays open; others commit; the cursor passes; T1 commits;
@@ -28,13 +35,13 @@ async fn overtaken_rounds(db: DatabaseConnection, publisher: &ScriptedPublisher)
         }
         others.commit().await.unwrap();
         let before = usize::try_from(round).unwrap() * 66;
-        publisher.accepted_at_least(before + 64).await;
+        accepted(publisher, before + 64).await;
 
         late.commit().await.unwrap();
         let after = db.begin().await.unwrap();
         let second = stage(&after, round).await;
         after.commit().await.unwrap();
-        let accepted = publisher.accepted_at_least(before + 66).await;
+        let accepted = accepted(publisher, before + 66).await;
 
         assert_eq!(accepted[before + 64..], [first, second], "round {round}");
     }

@@ -18,10 +18,15 @@ use sea_orm::{ActiveModelTrait, ConnectionTrait};
 
 use crate::hook::change::Assigned;
 
-/// Failed and dropped writes leave their entries; beyond this many the oldest goes.
-const CAPACITY: usize = 4096;
+/// Failed and dropped updates leave their entries; beyond this many the oldest goes, and its update
+/// then counts every column as changed.
+const UPDATES: usize = 4096;
+/// The same for deletes. An entry that is missing would be an event that is missing, so it takes far
+/// more failed deletes than can be under way together.
+const DELETES: usize = 65_536;
 
-static STASH: LazyLock<Mutex<Stash>> = LazyLock::new(Mutex::default);
+static ASSIGNED: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(UPDATES)));
+static ROWS: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(DELETES)));
 
 /// Which write.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -49,25 +54,32 @@ pub(super) enum Noted {
 }
 
 pub(super) fn note(key: Key, noted: Noted) {
-    let mut stash = stash();
-    stash.remove(&key);
-    stash.insert(key, noted);
+    drop(take(&key));
+    let stash = match noted {
+        Noted::Assigned(_) => &ASSIGNED,
+        Noted::Row(_) => &ROWS,
+    };
+    lock(stash).insert(key, noted);
 }
 
 pub(super) fn take(key: &Key) -> Option<Noted> {
-    stash().remove(key)
+    lock(&ASSIGNED).remove(key).or_else(|| lock(&ROWS).remove(key))
 }
 
-#[derive(Default)]
 struct Stash {
+    capacity: usize,
     noted: HashMap<Key, (u64, Noted)>,
     by_age: BTreeMap<u64, Key>,
     next: u64,
 }
 
 impl Stash {
+    fn new(capacity: usize) -> Self {
+        Self { capacity, noted: HashMap::new(), by_age: BTreeMap::new(), next: 0 }
+    }
+
     fn insert(&mut self, key: Key, noted: Noted) {
-        if self.by_age.len() >= CAPACITY
+        if self.by_age.len() >= self.capacity
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
             self.noted.remove(&oldest);
@@ -84,6 +96,6 @@ impl Stash {
     }
 }
 
-fn stash() -> MutexGuard<'static, Stash> {
-    STASH.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(stash: &Mutex<Stash>) -> MutexGuard<'_, Stash> {
+    stash.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -21,7 +21,7 @@ on_both!(store_park:
     a_record_of_a_freed_key_is_not_parked,
     a_scheduled_record_does_not_make_its_key_wait,
     lanes_are_described_in_the_order_of_the_leases,
-    of_several_failed_records_the_first_is_the_head,
+    every_failed_record_of_a_key_is_told,
     two_heads_of_one_key_that_die_together_park_it_once,
 );
 
@@ -168,7 +168,7 @@ async fn a_scheduled_record_does_not_make_its_key_wait(database: TestDatabase) {
     assert!(state[0].waiting.is_empty());
 }
 
-async fn of_several_failed_records_the_first_is_the_head(database: TestDatabase) {
+async fn every_failed_record_of_a_key_is_told(database: TestDatabase) {
     let outbox = Outbox::new(database);
     let leases = outbox.lease(1).await;
     for wait in [2 * HOUR, HOUR] {
@@ -178,9 +178,9 @@ async fn of_several_failed_records_the_first_is_the_head(database: TestDatabase)
 
     let state = outbox.store.acquired(&leases).await.unwrap();
 
-    let [waiting] = &state[0].waiting[..] else { panic!("one waiting key: {state:?}") };
-    assert_eq!(waiting.head, Position(1));
-    assert!(waiting.due_in > Duration::from_micros((HOUR + SECOND).unsigned_abs()));
+    let [first, second] = &state[0].waiting[..] else { panic!("two failed records: {state:?}") };
+    assert_eq!([first.head, second.head], [Position(1), Position(2)]);
+    assert!(first.due_in > Duration::from_micros((HOUR + SECOND).unsigned_abs()));
 }
 
 async fn lanes_are_described_in_the_order_of_the_leases(database: TestDatabase) {

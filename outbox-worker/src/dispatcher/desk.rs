@@ -140,8 +140,10 @@ impl Desk {
         }
         self.next_read().into_iter().for_each(&mut sooner);
         self.next_settle().into_iter().for_each(&mut sooner);
-        self.topics.opens_at().into_iter().for_each(&mut sooner);
-        self.credentials.opens_at().into_iter().for_each(&mut sooner);
+        // While credentials are refused, no topic is waited for.
+        let gate = self.credentials.opens_at().filter(|_| self.topics.has_ready());
+        let topics = || self.topics.opens_at().filter(|_| !self.credentials.is_shut());
+        gate.or_else(topics).into_iter().for_each(&mut sooner);
         // A clock that stands still for a millisecond must not make the loop spin.
         wake.max(now + Duration::from_millis(1))
     }

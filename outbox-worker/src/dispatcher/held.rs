@@ -1,6 +1,11 @@
 //! A record in memory.
 
-use outbox_core::{KeyRef, LeaseToken, OutboxRecord, Outcome, OutcomeKind, Position, RecordRef};
+use std::sync::Arc;
+use std::time::Duration;
+
+use outbox_core::{
+    KeyRef, LeaseToken, OutboxRecord, Outcome, OutcomeKind, Position, RecordRef, UndecodableRow,
+};
 use tokio::time::Instant;
 
 /// A record that was read under a lease and is queued or in flight.
@@ -30,6 +35,7 @@ impl Held {
             failing_for: self.record.failing_for,
             read_at: self.read_at,
             key: self.record.key(),
+            topic: Some(Arc::clone(&self.record.message.topic)),
         }
     }
 }
@@ -41,12 +47,35 @@ pub(super) struct Ticket {
     pub(super) token: LeaseToken,
     pub(super) revision: i32,
     pub(super) attempts: u32,
-    pub(super) failing_for: std::time::Duration,
+    failing_for: Duration,
     pub(super) read_at: Instant,
     pub(super) key: Option<KeyRef>,
+    pub(super) topic: Option<Arc<str>>,
 }
 
 impl Ticket {
+    /// For a row that cannot be decoded and is never sent.
+    pub(super) fn undecodable(row: &UndecodableRow, token: LeaseToken) -> Self {
+        Self {
+            record: row.reference,
+            token,
+            revision: row.revision,
+            attempts: 0,
+            failing_for: Duration::ZERO,
+            read_at: Instant::now(),
+            key: None,
+            topic: None,
+        }
+    }
+
+    /// Time since the first failure; none has passed at the first one, however long it waited.
+    pub(super) fn failing_for(&self) -> Duration {
+        if self.attempts == 0 {
+            return Duration::ZERO;
+        }
+        self.failing_for + self.read_at.elapsed()
+    }
+
     pub(super) const fn outcome(&self, kind: OutcomeKind) -> Outcome {
         Outcome { record: self.record, token: self.token, revision: self.revision, kind }
     }
@@ -60,4 +89,6 @@ pub(super) struct Unwritten {
     /// Until when it may still be written: one lease from the end of the send. A store that takes
     /// no outcome for longer must not keep the record from being sent again.
     pub(super) give_up_at: Instant,
+    /// A settlement with it failed or has an unknown ending, so it may be written already.
+    pub(super) repeated: bool,
 }

@@ -48,6 +48,8 @@ pub(super) struct LaneWindow {
     cursor: Position,
     stamps: VecDeque<(u64, Position)>,
     reading: bool,
+    /// The floor was moved back while a read was under way, whose answer then proves nothing.
+    rewound: bool,
     known: BTreeMap<Position, Known>,
     held_bytes: usize,
     keys: HashMap<KeyRef, KeyQueue>,
@@ -72,6 +74,7 @@ impl LaneWindow {
             cursor: Position(0),
             stamps: VecDeque::new(),
             reading: false,
+            rewound: false,
             known: BTreeMap::new(),
             held_bytes: 0,
             keys,
@@ -116,6 +119,7 @@ impl LaneWindow {
     /// A read of this lane ended, with or without an answer.
     pub(super) const fn end_read(&mut self) {
         self.reading = false;
+        self.rewound = false;
     }
 
     /// The record's outcome is written, or it is no longer ours: reads may show it again.
@@ -128,6 +132,7 @@ impl LaneWindow {
     /// Reads from before this position again: something appeared there that was out of sight.
     pub(super) fn rewind(&mut self, position: Position) {
         self.floor = self.floor.min(Position(position.0 - 1));
+        self.rewound = self.reading;
     }
 
     /// A transaction with this number began to write after `cursor` had been read.
@@ -207,27 +212,34 @@ impl LaneWindow {
     }
 
     fn advance(&mut self, from: Position, last: Option<Position>, truncated: bool, mark: ReadMark) {
-        if self.floor < from {
-            // Rewound while the read was under way: its answer says nothing about what lies
-            // between the new floor and the old one.
+        if self.rewound {
+            // The read began behind the new floor, or left out a record that is not held any more.
             return;
         }
-        let decided = match mark {
-            ReadMark::Ordered => Some(self.cursor),
-            ReadMark::Horizon(horizon) => self.decided_below(horizon),
-            ReadMark::Unknown => None,
-        };
         // A cut answer says nothing about what lies behind its last record.
         let seen = if truncated { last.unwrap_or(from) } else { Position(i64::MAX) };
+        let decided = match mark {
+            ReadMark::Ordered => Some(self.cursor),
+            ReadMark::Horizon(horizon) => self.decided_below(horizon, seen),
+            ReadMark::Unknown => None,
+        };
         if let Some(decided) = decided {
             self.floor = self.floor.max(decided.min(seen));
         }
     }
 
-    fn decided_below(&mut self, horizon: u64) -> Option<Position> {
+    /// The last cursor below which no transaction is open; a stamp stays until all below its cursor
+    /// was seen.
+    fn decided_below(&mut self, horizon: u64, seen: Position) -> Option<Position> {
         let mut decided = None;
-        while self.stamps.front().is_some_and(|(number, _)| *number <= horizon) {
-            decided = self.stamps.pop_front().map(|(_, cursor)| cursor);
+        while let Some((number, cursor)) = self.stamps.front()
+            && *number <= horizon
+        {
+            decided = Some(*cursor);
+            if *cursor > seen {
+                break;
+            }
+            self.stamps.pop_front();
         }
         decided
     }

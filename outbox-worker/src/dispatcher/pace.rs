@@ -34,6 +34,11 @@ impl Pace {
         self.next = Instant::now() + pause;
     }
 
+    /// Memory is full, which is no idleness.
+    pub(super) fn wait_for_room(&mut self) {
+        self.next = Instant::now() + SHORTEST;
+    }
+
     /// Something will be due at this instant.
     pub(super) fn due_at(&mut self, instant: Instant) {
         self.next = self.next.min(instant);

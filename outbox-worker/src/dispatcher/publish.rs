@@ -72,8 +72,12 @@ impl Desk {
         for ticket in tickets {
             let failure = Failure::new(FailureKind::Ambiguous, "the publisher panicked");
             self.parts.figures.count_failed(failure.kind);
+            if let Some(topic) = &ticket.topic {
+                self.topics.gate(topic).probe_again();
+            }
             self.decide(&ticket, failure);
         }
+        self.credentials.probe_again();
     }
 
     fn take_verdict(&mut self, ticket: &Ticket, sent: Sent) {
@@ -91,8 +95,13 @@ impl Desk {
             Err(failure) => {
                 self.parts.figures.count_failed(failure.kind);
                 match failure.kind {
-                    FailureKind::Credentials => self.pause_everything(&failure),
+                    FailureKind::Credentials => {
+                        self.topics.gate(&topic).probe_again();
+                        self.pause_everything(&failure);
+                    }
                     FailureKind::Destination | FailureKind::Throttled => {
+                        // Whoever is told so about a topic has been let in.
+                        self.credentials.open();
                         self.pause_topic(&topic, &failure);
                     }
                     FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
@@ -124,7 +133,7 @@ impl Desk {
         let verdict = self.parts.retry.decide(FailedAttempt {
             kind: failure.kind,
             attempts: ticket.attempts.saturating_add(1),
-            failing_for: ticket.failing_for + ticket.read_at.elapsed(),
+            failing_for: ticket.failing_for(),
             retry_after: failure.retry_after,
             random: fastrand::f64(),
         });

@@ -79,7 +79,7 @@ impl Desk {
 
     fn start_read(&mut self, now: Instant, reader: usize, parts: usize) {
         let Some((records, due_only)) = self.room() else {
-            return self.readers[reader].pace.found_nothing();
+            return self.readers[reader].pace.wait_for_room();
         };
         let mine = |lane: Lane| usize::from(lane.number()) % parts == reader;
         let mut ticket = ReadTicket { reader, due_only, lanes: Vec::new() };
@@ -184,15 +184,7 @@ impl Desk {
             error = %row.error,
             "stored record cannot be decoded"
         );
-        let ticket = Ticket {
-            record: row.reference,
-            token,
-            revision: row.revision,
-            attempts: 0,
-            failing_for: Duration::ZERO,
-            read_at: Instant::now(),
-            key: None,
-        };
+        let ticket = Ticket::undecodable(row, token);
         let kind = OutcomeKind::Dead {
             reason: DeadReason::Undecodable,
             error: row.error.clone(),
@@ -202,6 +194,8 @@ impl Desk {
     }
 }
 
+/// The answer lane by lane, in order of position: a record that was scheduled takes no place before
+/// those of its key that came first.
 fn by_lane(batch: Batch) -> BTreeMap<Lane, LaneAnswer> {
     let mut answers: BTreeMap<Lane, LaneAnswer> = BTreeMap::new();
     for record in batch.records {
@@ -209,6 +203,9 @@ fn by_lane(batch: Batch) -> BTreeMap<Lane, LaneAnswer> {
     }
     for row in batch.undecodable {
         answers.entry(row.reference.lane).or_default().undecodable.push(row);
+    }
+    for answer in answers.values_mut() {
+        answer.records.sort_by_key(|record| record.reference.position);
     }
     answers
 }

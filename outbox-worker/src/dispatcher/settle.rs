@@ -46,6 +46,7 @@ impl Desk {
             outcome: ticket.outcome(kind),
             key: ticket.key.clone(),
             give_up_at: Instant::now() + self.lease.duration(),
+            repeated: false,
         });
     }
 
@@ -147,13 +148,17 @@ impl Desk {
         let Some(window) = self.lanes.get_mut(&record.lane).filter(live) else { return };
         window.unsettled -= 1;
         window.forget(record.position);
-        if took_effect {
+        if !took_effect {
+            // If the record is still there, it is read again.
+            window.rewind(record.position);
+            self.expect_due(record.lane, Duration::ZERO);
+        }
+        // The repetition of a settlement finds nothing to do where the first one had done it, so
+        // its outcome counts as written.
+        if took_effect || one.repeated {
             self.count(&one.outcome.kind);
             self.follow(record, one.key, &one.outcome.kind);
         } else {
-            // Somebody else changed the record. If it is still there, it is read again.
-            window.rewind(record.position);
-            self.expect_due(record.lane, Duration::ZERO);
             self.follow_nothing(record, one.key, &one.outcome.kind);
         }
     }
@@ -172,23 +177,19 @@ impl Desk {
         }
     }
 
-    /// What an outcome that changed nothing means for the record's key.
+    /// What an outcome that changed nothing means for the record's key: other hands were at it.
+    ///
+    /// A record that is not sent may be gone or may wait for another attempt. Its key waits for it
+    /// until the store says which.
     fn follow_nothing(&mut self, record: RecordRef, key: Option<KeyRef>, kind: &OutcomeKind) {
         let Some(key) = key else { return };
         let Some(window) = self.lanes.get_mut(&record.lane) else { return };
-        let queue = window.key(&key);
-        let next = match kind {
-            OutcomeKind::Dead { .. } => queue.passed(record.position),
-            OutcomeKind::Failed { .. } => queue.resolved(record.position),
-            OutcomeKind::Parked => {
-                // An operator freed the key while its records were being moved.
-                queue.unpark();
-                None
-            }
-            OutcomeKind::Published => None,
-        };
+        match kind {
+            OutcomeKind::Dead { .. } => window.key(&key).failed(record.position),
+            OutcomeKind::Parked => window.key(&key).unpark(),
+            OutcomeKind::Failed { .. } | OutcomeKind::Published => {}
+        }
         window.tidy(&key);
-        self.topics_push(next);
     }
 
     /// The failed record is gone, so that nothing waits for it.
@@ -213,14 +214,14 @@ impl Desk {
     fn take_unwritten(&mut self, ledger: usize, written: Vec<Unwritten>, error: &StoreError) {
         self.settling.failed(error);
         let now = Instant::now();
-        let (late, again): (Vec<_>, Vec<_>) =
-            written.into_iter().partition(|one| one.give_up_at <= now);
+        let unknown = written.into_iter().map(|one| Unwritten { repeated: true, ..one });
+        let (late, again): (Vec<_>, Vec<_>) = unknown.partition(|one| one.give_up_at <= now);
         let waiting = &mut self.ledgers[ledger];
         waiting.not_before = now + self.settling.pause();
         waiting.unwritten.splice(0..0, again);
         for one in late {
             self.parts.figures.count_outcome_lost();
-            // Released and not renewed, so that the record can be sent again.
+            // No longer renewed, so that whoever leases the lane next can send the record again.
             self.abandon_lane(&one.outcome);
         }
     }

@@ -65,6 +65,11 @@ impl Topics {
         None
     }
 
+    /// Whether any topic has a record to send.
+    pub(super) fn has_ready(&self) -> bool {
+        !self.turn.is_empty()
+    }
+
     /// The breaker of a topic.
     pub(super) fn gate(&mut self, topic: &Arc<str>) -> &mut Gate {
         &mut self.queues.entry(Arc::clone(topic)).or_default().gate

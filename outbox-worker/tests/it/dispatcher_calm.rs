@@ -81,3 +81,25 @@ async fn refused_credentials_pause_every_topic_and_kill_nothing() {
     assert_eq!(rig.publisher.accepted().len(), 3);
     worker.stop().await;
 }
+
+/// Whatever a probe runs into, the worker goes on to probe.
+#[tokio::test(start_paused = true)]
+async fn failures_of_several_kinds_in_a_row_stop_nothing_for_ever() {
+    use FailureKind::{Ambiguous, Credentials, Destination, Throttled};
+
+    let kinds = [Credentials, Destination, Credentials, Throttled, Ambiguous, Credentials];
+    for start in 0..kinds.len() {
+        let rig = Rig::new();
+        let cycle = kinds.iter().cycle().skip(start).take(kinds.len());
+        rig.publisher.script(cycle.map(|kind| Err(failure(*kind))));
+        for topic in ["orders", "stock"] {
+            rig.store.stage(message(topic));
+        }
+
+        let worker = rig.start();
+        rig.until_empty().await;
+
+        assert_eq!(rig.publisher.accepted().len(), 2, "from {:?}", kinds[start]);
+        worker.stop().await;
+    }
+}

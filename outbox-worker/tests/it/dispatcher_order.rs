@@ -103,6 +103,82 @@ async fn a_dead_head_parks_its_key() {
     worker.stop().await;
 }
 
+/// The settlement of the failed head took effect, but nobody heard of it.
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_does_not_let_the_next_record_overtake_a_failed_one() {
+    let rig = Rig::new();
+    let first = rig.store.stage(ordered("orders", "7")).id;
+    let second = rig.store.stage(ordered("orders", "7")).id;
+    let mut later = failure(FailureKind::Transient);
+    later.retry_after = Some(Duration::from_mins(1));
+    rig.publisher.fail_next(later);
+    rig.store.lose_next_answer(StoreCall::Settle);
+
+    let worker = rig.start();
+    rig.until_empty().await;
+
+    assert_eq!(rig.publisher.accepted(), [first, second]);
+    worker.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_does_not_free_the_key_of_a_dead_record() {
+    let rig = Rig::new();
+    rig.store.stage(ordered("orders", "7"));
+    let behind = rig.store.stage(ordered("orders", "7")).id;
+    rig.publisher.fail_next(failure(FailureKind::Message));
+    rig.store.lose_next_answer(StoreCall::Settle);
+    // The parking of the record behind gets no answer either.
+    let worker = rig.start();
+    rig.until("a dead letter", |store| store.dead_letters().len() == 1).await;
+    rig.store.lose_next_answer(StoreCall::Settle);
+    rig.until_empty().await;
+    rig.store.stage(ordered("orders", "7"));
+    rig.until("two parked records", |store| store.parked().len() == 2).await;
+
+    assert_eq!(rig.store.parked()[0].reference.id, behind);
+    assert!(rig.publisher.accepted().is_empty());
+    worker.stop().await;
+}
+
+/// A scheduled record takes its place when it is due, so a key can have two records that failed.
+#[tokio::test(start_paused = true)]
+async fn a_key_waits_for_every_record_that_failed() {
+    let rig = Rig::new();
+    let second = Schedule::After(Duration::from_secs(1));
+    let scheduled = rig.store.stage_for(ordered("orders", "7"), second).id;
+    let first = rig.store.stage(ordered("orders", "7")).id;
+    let mut long = failure(FailureKind::Transient);
+    long.retry_after = Some(Duration::from_mins(2));
+    let mut short = failure(FailureKind::Transient);
+    short.retry_after = Some(Duration::from_mins(1));
+    rig.publisher.script([Err(long), Err(short)]);
+
+    let worker = rig.start();
+    rig.until("two failures", |store| store.pending().iter().all(|r| r.attempts == 1)).await;
+    let last = rig.store.stage(ordered("orders", "7")).id;
+    rig.until_empty().await;
+
+    assert_eq!(rig.publisher.accepted(), [scheduled, first, last]);
+    worker.stop().await;
+}
+
+/// The worker was away while a scheduled record became due behind an earlier one of its key.
+#[tokio::test(start_paused = true)]
+async fn a_due_scheduled_record_does_not_overtake_what_waits_before_it() {
+    let rig = Rig::new();
+    let first = rig.store.stage(ordered("orders", "7")).id;
+    let second = Schedule::After(Duration::from_secs(1));
+    let scheduled = rig.store.stage_for(ordered("orders", "7"), second).id;
+    rig.pass(Duration::from_mins(1)).await;
+
+    let worker = rig.start();
+    rig.until_empty().await;
+
+    assert_eq!(rig.publisher.accepted(), [first, scheduled]);
+    worker.stop().await;
+}
+
 /// Break A1: the first record of a key commits late, after the cursor has passed it, and the second
 /// one is staged after that commit.
 #[tokio::test(start_paused = true)]

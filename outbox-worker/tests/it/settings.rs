@@ -33,6 +33,15 @@ fn a_bad_value_names_its_variable_and_stays_hidden() {
 }
 
 #[test]
+fn times_and_sizes_that_cannot_work_are_refused() {
+    for (variable, value) in
+        [("SHOP_LEASE", "5000000h"), ("SHOP_IDLE_POLL", "25h"), ("SHOP_HELD_BYTES", "0")]
+    {
+        assert!(from(&[(variable, value)]).is_err(), "{variable}={value}");
+    }
+}
+
+#[test]
 fn a_publish_timeout_too_long_for_the_lease_is_refused() {
     let error = from(&[("SHOP_PUBLISH_TIMEOUT", "9s")]).unwrap_err();
 

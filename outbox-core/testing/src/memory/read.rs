@@ -67,10 +67,8 @@ impl State {
         let mut waiting: Vec<WaitingKey> = Vec::new();
         for row in self.lane_rows(lane).filter(|row| row.record.attempts > 0) {
             let Some((key, due)) = row.record.key().zip(row.record.available_at) else { continue };
-            if waiting.iter().all(|other| other.key != key) {
-                let head = row.record.reference.position;
-                waiting.push(WaitingKey { key, head, due_in: between(now, due) });
-            }
+            let head = row.record.reference.position;
+            waiting.push(WaitingKey { key, head, due_in: between(now, due) });
         }
         waiting
     }

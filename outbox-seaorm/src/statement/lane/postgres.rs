@@ -145,21 +145,16 @@ fn held(names: &TableNames) -> String {
     )
 }
 
-/// Of several failed records of a key the first one counts: it is the next to be sent.
+/// All failed records of ordered keys, and the parked keys.
 fn acquired(names: &TableNames) -> String {
     let (message, parked_key) = (names.quoted("message", '"'), names.quoted("parked_key", '"'));
     format!(
-        "SELECT w.lane, w.topic, w.ordering_key, w.position,
-    (extract(epoch FROM w.available_at - statement_timestamp()) * 1000000)::bigint AS due_in,
+        "SELECT m.lane, m.topic, m.ordering_key, m.position,
+    (extract(epoch FROM m.available_at - statement_timestamp()) * 1000000)::bigint AS due_in,
     NULL::uuid AS dead_id, NULL::smallint AS dead_lane
-FROM (
-    SELECT DISTINCT ON (m.lane, m.topic, m.ordering_key)
-        m.lane, m.topic, m.ordering_key, m.position, m.available_at
-    FROM {message} m
-    WHERE m.lane = ANY($1) AND m.available_at IS NOT NULL
-        AND m.attempts > 0 AND m.ordering_key IS NOT NULL
-    ORDER BY m.lane, m.topic, m.ordering_key, m.position
-) w
+FROM {message} m
+WHERE m.lane = ANY($1) AND m.available_at IS NOT NULL
+    AND m.attempts > 0 AND m.ordering_key IS NOT NULL
 UNION ALL
 SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane
 FROM {parked_key} k WHERE k.lane = ANY($1)

@@ -112,16 +112,14 @@ const HELD: &str = "l.expires_at > ?2 AND EXISTS (
     WHERE json_extract(k.value, '$[0]') = l.lane AND json_extract(k.value, '$[1]') = hex(l.token)
 )";
 
-/// Of several failed records of a key the first one counts: SQLite takes the bare columns from the
-/// row with the lowest position.
+/// All failed records of ordered keys, and the parked keys.
 fn acquired(names: &TableNames) -> String {
     let (message, parked_key) = (names.quoted("message", '"'), names.quoted("parked_key", '"'));
     format!(
-        "SELECT lane, topic, ordering_key, min(position), available_at - {NOW}, NULL, NULL
+        "SELECT lane, topic, ordering_key, position, available_at - {NOW}, NULL, NULL
 FROM {message}
 WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
     AND attempts > 0 AND ordering_key IS NOT NULL
-GROUP BY lane, topic, ordering_key
 UNION ALL
 SELECT lane, topic, ordering_key, dead_position, NULL, dead_id, dead_lane
 FROM {parked_key} WHERE lane IN (SELECT value FROM json_each(?1))

@@ -32,8 +32,11 @@ pub(crate) fn load(file: Option<&Path>) -> Result<Settings, Trouble> {
         merged.map_err(|_| Trouble::plain("settings: file and environment do not fit together"))?;
     let mut settings: Settings = serde_path_to_error::deserialize(toml::Value::Table(merged))
         .map_err(|error| explain(&error.path().to_string(), error.inner().message()))?;
-    if settings.database_url.is_none() {
-        settings.database_url = std::env::var("DATABASE_URL").ok().map(Into::into);
+    // The environment wins over the file here too; our own variable over the customary one.
+    if std::env::var_os("OUTBOX_DATABASE_URL").is_none()
+        && let Ok(url) = std::env::var("DATABASE_URL")
+    {
+        settings.database_url = Some(url.into());
     }
     settings.dispatcher.check().map_err(|error| Trouble::new("dispatcher settings", error))?;
     Ok(settings)

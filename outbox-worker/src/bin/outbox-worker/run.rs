@@ -2,12 +2,13 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
 use outbox_core::{OutboxStore, Publisher};
-use outbox_worker::publisher::LogPublisher;
 use outbox_worker::publisher::sns::{
     ClientTimeouts, EnvelopeForm, SnsPublisher, SnsTopic, SnsTopics, TopicProfile, client_from_env,
 };
+use outbox_worker::publisher::{LogPublisher, Router};
 use outbox_worker::{CancellationToken, Dispatcher};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -42,10 +43,20 @@ async fn publisher(settings: &Settings) -> Result<Arc<dyn Publisher>, Trouble> {
         return Ok(Arc::new(LogPublisher));
     }
     let topics = topics(&settings.sns)?;
-    let client = client_from_env(ClientTimeouts::default())
+    let client = client_from_env(timeouts(settings.dispatcher.publish_timeout))
         .await
         .map_err(|error| Trouble::new("the SNS client cannot be made", error))?;
-    Ok(Arc::new(SnsPublisher::new(client, topics)))
+    let sns: Arc<dyn Publisher> = Arc::new(SnsPublisher::new(client, topics));
+    Ok(Arc::new(Router::new(Arc::clone(&sns)).with_route("sns", sns)))
+}
+
+/// An answer of the client must come before the dispatcher gives the call up as ambiguous.
+fn timeouts(publish: Duration) -> ClientTimeouts {
+    let mut timeouts = ClientTimeouts::default();
+    timeouts.connect = timeouts.connect.min(publish / 2);
+    timeouts.attempt = timeouts.attempt.min(publish * 3 / 4);
+    timeouts.operation = timeouts.operation.min(publish);
+    timeouts
 }
 
 fn topics(sns: &Sns) -> Result<SnsTopics, Trouble> {
