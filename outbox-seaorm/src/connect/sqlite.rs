@@ -52,6 +52,13 @@ fn is_busy(error: &Error) -> bool {
 
 fn unusable(file: &SqliteConnectOptions, error: &Error) -> StoreError {
     let error = from_sqlx(CONNECT, error);
+    if !file.get_filename().exists() {
+        let place = file.get_filename().display();
+        let cause = Cause(format!(
+            "SQLite file {place} does not exist: the application makes it, a worker never does"
+        ));
+        return StoreError::new(error.kind(), CONNECT).with_source(cause);
+    }
     let why = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
     let place = file.get_filename().display();
     let cause = Cause(format!("SQLite file {place} cannot be used: {why}"));

@@ -84,7 +84,9 @@ impl Desk {
         let topic = Arc::clone(&sent.held.record.message.topic);
         match sent.verdict {
             Ok(_) => {
-                if self.topics.gate(&topic).open() {
+                // Both are asked: a topic that was paused may have failed before.
+                let recovered = self.topics.note(&topic, false) | self.topics.gate(&topic).open();
+                if recovered {
                     tracing::info!(%topic, "topic works again");
                 }
                 if self.credentials.open() {
@@ -107,6 +109,7 @@ impl Desk {
                     FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
                         self.topics.gate(&topic).probe_again();
                         self.credentials.probe_again();
+                        self.say_failing(&topic, &failure);
                         return self.decide(ticket, failure);
                     }
                 }
@@ -155,6 +158,13 @@ impl Desk {
         let error = failure.to_string();
         let parks_key = ticket.key.is_some();
         self.write_later(ticket, OutcomeKind::Dead { reason, error, parks_key });
+    }
+
+    /// One line when sends to a topic begin to fail; a single message that is refused has its own.
+    fn say_failing(&mut self, topic: &Arc<str>, failure: &Failure) {
+        if failure.kind != FailureKind::Message && self.topics.note(topic, true) {
+            tracing::warn!(%topic, %failure, "sending fails: records are tried again");
+        }
     }
 
     fn pause_topic(&mut self, topic: &Arc<str>, failure: &Failure) {

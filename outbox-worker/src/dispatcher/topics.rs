@@ -13,6 +13,8 @@ struct TopicQueue {
     ready: VecDeque<Held>,
     gate: Gate,
     in_turn: bool,
+    /// The last send failed and was counted: said once, until one succeeds.
+    failing: bool,
 }
 
 /// The queues of all topics, served in turn so that none waits for another.
@@ -68,6 +70,12 @@ impl Topics {
     /// Whether any topic has a record to send.
     pub(super) fn has_ready(&self) -> bool {
         !self.turn.is_empty()
+    }
+
+    /// Notes that a send to this topic failed or succeeded, and says whether that is news.
+    pub(super) fn note(&mut self, topic: &Arc<str>, failing: bool) -> bool {
+        let queue = self.queues.entry(Arc::clone(topic)).or_default();
+        std::mem::replace(&mut queue.failing, failing) != failing
     }
 
     /// The breaker of a topic.

@@ -111,7 +111,7 @@ impl SnsTopics {
         let arn = match &self.prefix {
             _ if name.starts_with("arn:") => name.to_owned(),
             Some(prefix) => format!("{prefix}{name}"),
-            None => return Err(unknown("has no ARN in the configuration")),
+            None => return Err(unknown("has no ARN: set sns.topics or sns.topic_arn_prefix")),
         };
         let topic = SnsTopic::new(arn).map_err(|_| unknown("is no name of an SNS topic"))?;
         Ok(Arc::new(topic.with_profile(self.profile.clone())))
