@@ -58,6 +58,7 @@ impl DispatcherBuilder {
     /// [`SettingsError`] if the settings would let it send under a lease that has run out.
     pub fn build(self) -> Result<Dispatcher, SettingsError> {
         self.settings.check()?;
+        let lease = self.settings.lease_time()?;
         let card = WorkerCard {
             id: WorkerId::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -72,6 +73,7 @@ impl DispatcherBuilder {
             publisher: self.publisher,
             retry: self.retry,
             settings: self.settings,
+            lease,
             card,
             figures: Arc::new(Figures::default()),
         })

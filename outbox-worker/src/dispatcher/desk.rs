@@ -66,8 +66,7 @@ impl Desk {
         let now = Instant::now();
         let readers = usize::from(parts.settings.readers.get());
         Self {
-            // The builder has checked that the lease is long enough.
-            lease: parts.settings.lease_time().unwrap_or_else(|_| unreachable!("checked lease")),
+            lease: parts.lease,
             lanes: BTreeMap::new(),
             topics: Topics::default(),
             credentials: Gate::default(),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub use builder::DispatcherBuilder;
 use desk::Desk;
 pub use drain::Drained;
-use outbox_core::{OutboxStore, Publisher, RetryPolicy, WorkerCard};
+use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WorkerCard};
 use tokio_util::sync::CancellationToken;
 
 use crate::figures::Figures;
@@ -42,6 +42,7 @@ pub struct Dispatcher {
     publisher: Arc<dyn Publisher>,
     retry: Arc<dyn RetryPolicy>,
     settings: DispatcherSettings,
+    lease: LeaseTime,
     card: WorkerCard,
     figures: Arc<Figures>,
 }
