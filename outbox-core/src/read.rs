@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 
 use crate::lane::Lane;
-use crate::record::{OutboxRecord, Position, RecordRef};
+use crate::record::{KeyRef, OutboxRecord, Position, RecordRef};
 
 /// From where one lane is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,13 +29,15 @@ pub struct ReadRequest {
     pub bytes: u64,
 }
 
-/// A stored row that cannot be decoded. It never stops its lane.
+/// A stored row that cannot be decoded. It never stops its lane, only its key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UndecodableRow {
     /// Which record.
     pub reference: RecordRef,
     /// Its revision, for the outcome.
     pub revision: i32,
+    /// Key in whose order it stands, as far as that can be read: later records wait for it.
+    pub key: Option<KeyRef>,
     /// What is wrong with it, without its content.
     pub error: String,
 }

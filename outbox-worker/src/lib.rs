@@ -17,12 +17,14 @@
 //! # }
 //! ```
 
+mod chain;
 mod dispatcher;
 mod figures;
 mod gate;
 pub mod publisher;
 mod settings;
 
+pub use chain::Chain;
 pub use dispatcher::{Dispatcher, DispatcherBuilder, Drained};
 pub use figures::Figures;
 pub use settings::DispatcherSettings;

@@ -139,8 +139,10 @@ impl DispatcherSettings {
                 "below two thirds of the lease together with margin",
             ));
         }
-        if self.idle_poll.is_zero() || self.store_timeout.is_zero() {
-            return Err(SettingsError::new("idle_poll and store_timeout", "above zero"));
+        let waits = [self.idle_poll, self.publish_timeout, self.store_timeout];
+        if waits.into_iter().any(|wait| wait.is_zero()) {
+            let which = "idle_poll, publish_timeout and store_timeout";
+            return Err(SettingsError::new(which, "above zero"));
         }
         Ok(())
     }

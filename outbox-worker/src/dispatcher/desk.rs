@@ -7,16 +7,18 @@ use std::time::Duration;
 use outbox_core::{Fleet, Lane, LeaseTime, StoreError, StoreErrorKind};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
+use tracing::Instrument;
 
 use super::Dispatcher;
+use super::destinations::Destinations;
 use super::held::{Held, Ticket, Unwritten};
 use super::key_queue::Admission;
 use super::lane_window::LaneWindow;
-use super::publish::Sent;
+use super::publish::{Death, Sent};
 use super::read::{ReadAnswer, ReadTicket, Reader};
 use super::settle::{Ledger, SettleAnswer};
 use super::tend::{TendPlan, Tended};
-use super::topics::Topics;
+use crate::chain::Chain;
 use crate::gate::Gate;
 
 /// What runs beside the loop, with what must be known if it dies.
@@ -45,17 +47,18 @@ pub(super) struct Desk {
     pub(super) parts: Dispatcher,
     pub(super) lease: LeaseTime,
     pub(super) lanes: BTreeMap<Lane, LaneWindow>,
-    pub(super) topics: Topics,
-    /// Shut while credentials are refused: then nothing can be sent to any topic.
+    pub(super) destinations: Destinations,
+    /// Shut while credentials fail: then nothing can be sent to any topic.
     pub(super) credentials: Gate,
     pub(super) ledgers: Vec<Ledger>,
     pub(super) readers: Vec<Reader>,
     pub(super) fleet: Fleet,
     pub(super) tend_at: Instant,
     pub(super) publishing: usize,
-    pub(super) leasing: Trouble,
-    pub(super) reading: Trouble,
-    pub(super) settling: Trouble,
+    pub(super) deaths: Vec<Death>,
+    pub(super) leasing: StoreTrouble,
+    pub(super) reading: StoreTrouble,
+    pub(super) settling: StoreTrouble,
     pub(super) running: HashMap<Id, Running>,
     pub(super) work: JoinSet<Answer>,
     pub(super) draining: bool,
@@ -68,16 +71,17 @@ impl Desk {
         Self {
             lease: parts.lease,
             lanes: BTreeMap::new(),
-            topics: Topics::default(),
+            destinations: Destinations::default(),
             credentials: Gate::default(),
             ledgers: (0..readers).map(|_| Ledger::new(now)).collect(),
             readers: vec![Reader::new(parts.settings.idle_poll); readers],
             fleet: Fleet { sharing: 1, wanted: 0 },
             tend_at: now,
             publishing: 0,
-            leasing: Trouble::of("lease"),
-            reading: Trouble::of("read"),
-            settling: Trouble::of("settle"),
+            deaths: Vec::new(),
+            leasing: StoreTrouble::of("lease"),
+            reading: StoreTrouble::of("read"),
+            settling: StoreTrouble::of("settle"),
             running: HashMap::new(),
             work: JoinSet::new(),
             draining: false,
@@ -139,9 +143,9 @@ impl Desk {
         }
         self.next_read().into_iter().for_each(&mut sooner);
         self.next_settle().into_iter().for_each(&mut sooner);
-        // While credentials are refused, no topic is waited for.
-        let gate = self.credentials.opens_at().filter(|_| self.topics.has_ready());
-        let topics = || self.topics.opens_at().filter(|_| !self.credentials.is_shut());
+        // While credentials fail, no topic is waited for.
+        let gate = self.credentials.opens_at().filter(|_| self.destinations.has_ready());
+        let topics = || self.destinations.opens_at().filter(|_| !self.credentials.is_shut());
         gate.or_else(topics).into_iter().for_each(&mut sooner);
         // A clock that stands still for a millisecond must not make the loop spin.
         wake.max(now + Duration::from_millis(1))
@@ -152,7 +156,7 @@ impl Desk {
         let Some(window) = self.lanes.get_mut(&lane) else { return };
         match window.admit(held) {
             Admission::Park(held) => self.park(&held),
-            Admission::Send(held) => self.topics.push(*held),
+            Admission::Send(held) => self.destinations.push(*held),
             Admission::Wait => {}
         }
     }
@@ -181,9 +185,10 @@ impl Desk {
     pub(super) fn spawn(
         &mut self,
         running: Running,
+        span: tracing::Span,
         work: impl Future<Output = Answer> + Send + 'static,
     ) {
-        let id = self.work.spawn(work).id();
+        let id = self.work.spawn(work.instrument(span)).id();
         self.running.insert(id, running);
     }
 }
@@ -205,12 +210,12 @@ fn died() -> StoreError {
 
 /// Says once that a phase fails, and once that it works again.
 #[derive(Debug)]
-pub(super) struct Trouble {
+pub(super) struct StoreTrouble {
     phase: &'static str,
     failures: u32,
 }
 
-impl Trouble {
+impl StoreTrouble {
     const fn of(phase: &'static str) -> Self {
         Self { phase, failures: 0 }
     }
@@ -235,20 +240,5 @@ impl Trouble {
     pub(super) fn pause(&self) -> Duration {
         let doubled = Duration::from_millis(100) * 2_u32.saturating_pow(self.failures.min(6));
         doubled.min(Duration::from_secs(3)).mul_f64(0.5 + fastrand::f64() / 2.0)
-    }
-}
-
-/// An error with its causes, on one line.
-struct Chain<'a>(&'a dyn std::error::Error);
-
-impl std::fmt::Display for Chain<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
     }
 }

@@ -1,12 +1,13 @@
 //! A record in memory.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{
     KeyRef, LeaseToken, OutboxRecord, Outcome, OutcomeKind, Position, RecordRef, UndecodableRow,
 };
 use tokio::time::Instant;
+
+use super::destinations::Destination;
 
 /// A record that was read under a lease and is queued or in flight.
 #[derive(Clone, Debug)]
@@ -35,7 +36,7 @@ impl Held {
             failing_for: self.record.failing_for,
             read_at: self.read_at,
             key: self.record.key(),
-            topic: Some(Arc::clone(&self.record.message.topic)),
+            destination: Some(Destination::of(&self.record.message)),
         }
     }
 }
@@ -50,7 +51,7 @@ pub(super) struct Ticket {
     failing_for: Duration,
     pub(super) read_at: Instant,
     pub(super) key: Option<KeyRef>,
-    pub(super) topic: Option<Arc<str>>,
+    pub(super) destination: Option<Destination>,
 }
 
 impl Ticket {
@@ -63,8 +64,8 @@ impl Ticket {
             attempts: 0,
             failing_for: Duration::ZERO,
             read_at: Instant::now(),
-            key: None,
-            topic: None,
+            key: row.key.clone(),
+            destination: None,
         }
     }
 

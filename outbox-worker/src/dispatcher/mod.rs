@@ -6,6 +6,7 @@
 
 mod builder;
 mod desk;
+mod destinations;
 mod drain;
 mod held;
 mod key_queue;
@@ -15,7 +16,7 @@ mod publish;
 mod read;
 mod settle;
 mod tend;
-mod topics;
+mod trouble;
 
 use std::sync::Arc;
 

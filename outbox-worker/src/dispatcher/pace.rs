@@ -13,11 +13,18 @@ pub(super) struct Pace {
     delay: Duration,
     longest: Duration,
     next: Instant,
+    /// When something is known to become due, whatever was found until then.
+    due: Option<Instant>,
 }
 
 impl Pace {
     pub(super) fn new(longest: Duration) -> Self {
-        Self { delay: Duration::ZERO, longest, next: Instant::now() }
+        Self { delay: Duration::ZERO, longest, next: Instant::now(), due: None }
+    }
+
+    /// A read begins, which finds what is due by now.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.due = self.due.filter(|due| *due > now);
     }
 
     /// Something was found: there may be more.
@@ -41,11 +48,11 @@ impl Pace {
 
     /// Something will be due at this instant.
     pub(super) fn due_at(&mut self, instant: Instant) {
-        self.next = self.next.min(instant);
+        self.due = Some(self.due.map_or(instant, |due| due.min(instant)));
     }
 
-    pub(super) const fn next(&self) -> Instant {
-        self.next
+    pub(super) fn next(&self) -> Instant {
+        self.due.map_or(self.next, |due| due.min(self.next))
     }
 
     /// Whether reads follow each other closely.

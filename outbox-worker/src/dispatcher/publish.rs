@@ -5,21 +5,31 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{
-    DeadReason, FailedAttempt, Failure, FailureKind, Lane, OutboxMessage, OutcomeKind, Publisher,
-    Receipt, Verdict,
+    DeadReason, EventId, FailedAttempt, Failure, FailureKind, Lane, OutboxMessage, OutcomeKind,
+    Publisher, Receipt, Verdict,
 };
 use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running};
+use super::destinations::Destination;
 use super::held::{Held, Ticket};
 use super::lane_window::LaneWindow;
 use crate::gate::{Passage, Pause};
+use crate::publisher::one_verdict_each;
 
 /// A record that came back from the publisher, with its verdict.
 #[derive(Debug)]
 pub(super) struct Sent {
     held: Held,
     verdict: Result<Receipt, Failure>,
+}
+
+/// A record that becomes a dead letter, until that is said.
+#[derive(Debug)]
+pub(super) struct Death {
+    id: EventId,
+    reason: DeadReason,
+    error: String,
 }
 
 impl Desk {
@@ -34,7 +44,7 @@ impl Desk {
             let reserve = self.parts.settings.send_reserve();
             let lanes = &mut self.lanes;
             let usable = |held| keep_sendable(lanes, held, now, reserve);
-            let Some(batch) = self.topics.take(now, limit, usable) else { return };
+            let Some(batch) = self.destinations.take(now, limit, usable) else { return };
             if passage == Passage::Probe {
                 self.credentials.probe();
             }
@@ -52,7 +62,9 @@ impl Desk {
         let tickets = batch.iter().map(Held::ticket).collect();
         let publisher = Arc::clone(&self.parts.publisher);
         let limit = self.parts.settings.publish_timeout;
-        self.spawn(Running::Publish(tickets), async move {
+        let topic = batch.first().map_or("", |held| &held.record.message.topic);
+        let span = tracing::info_span!("outbox.publish", topic, messages = batch.len());
+        self.spawn(Running::Publish(tickets), span, async move {
             Answer::Published(send(&*publisher, batch, limit).await)
         });
     }
@@ -63,6 +75,7 @@ impl Desk {
         for (ticket, sent) in tickets.into_iter().zip(sent).rev() {
             self.take_verdict(&ticket, sent);
         }
+        self.say_deaths();
     }
 
     /// The publisher panicked: the broker may have taken the messages.
@@ -72,25 +85,22 @@ impl Desk {
         for ticket in tickets {
             let failure = Failure::new(FailureKind::Ambiguous, "the publisher panicked");
             self.parts.figures.count_failed(failure.kind);
-            if let Some(topic) = &ticket.topic {
-                self.topics.gate(topic).probe_again();
+            if let Some(destination) = &ticket.destination {
+                self.destinations.gate(destination).probe_again();
             }
             self.decide(&ticket, failure);
         }
         self.credentials.probe_again();
+        self.say_deaths();
     }
 
     fn take_verdict(&mut self, ticket: &Ticket, sent: Sent) {
-        let topic = Arc::clone(&sent.held.record.message.topic);
+        let to = Destination::of(&sent.held.record.message);
         match sent.verdict {
             Ok(_) => {
-                // Both are asked: a topic that was paused may have failed before.
-                let recovered = self.topics.note(&topic, false) | self.topics.gate(&topic).open();
-                if recovered {
-                    tracing::info!(%topic, "topic works again");
-                }
+                self.destinations.succeeded(&to);
                 if self.credentials.open() {
-                    tracing::info!("credentials are accepted again");
+                    tracing::info!("credentials work again");
                 }
                 self.take_published(ticket);
             }
@@ -98,18 +108,18 @@ impl Desk {
                 self.parts.figures.count_failed(failure.kind);
                 match failure.kind {
                     FailureKind::Credentials => {
-                        self.topics.gate(&topic).probe_again();
+                        self.destinations.gate(&to).probe_again();
                         self.pause_everything(&failure);
                     }
                     FailureKind::Destination | FailureKind::Throttled => {
                         // Whoever is told so about a topic has been let in.
                         self.credentials.open();
-                        self.pause_topic(&topic, &failure);
+                        self.pause_destination(&to, &failure);
                     }
                     FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
-                        self.topics.gate(&topic).probe_again();
+                        self.destinations.gate(&to).probe_again();
                         self.credentials.probe_again();
-                        self.say_failing(&topic, &failure);
+                        self.say_failing(&to, &failure);
                         return self.decide(ticket, failure);
                     }
                 }
@@ -126,7 +136,7 @@ impl Desk {
             // settlement is written: a repetition after a crash repeats both, in order.
             let next = window.key(key).passed(ticket.record.position);
             window.tidy(key);
-            self.topics_push(next);
+            self.send_next(next);
         }
         self.write_later(ticket, OutcomeKind::Published);
     }
@@ -154,31 +164,50 @@ impl Desk {
     }
 
     fn give_up(&mut self, ticket: &Ticket, reason: DeadReason, failure: &Failure) {
-        tracing::error!(id = %ticket.record.id, %reason, %failure, "record is dead");
         let error = failure.to_string();
+        self.deaths.push(Death { id: ticket.record.id, reason, error: error.clone() });
         let parks_key = ticket.key.is_some();
         self.write_later(ticket, OutcomeKind::Dead { reason, error, parks_key });
     }
 
-    /// One line when sends to a topic begin to fail; a single message that is refused has its own.
-    fn say_failing(&mut self, topic: &Arc<str>, failure: &Failure) {
-        if failure.kind != FailureKind::Message && self.topics.note(topic, true) {
-            tracing::warn!(%topic, %failure, "sending fails: records are tried again");
+    /// One line for all that died of one call.
+    fn say_deaths(&mut self) {
+        let deaths = std::mem::take(&mut self.deaths);
+        if let [Death { id, reason, error }, ..] = deaths.as_slice() {
+            let count = deaths.len();
+            tracing::error!(count, first = %id, %reason, error, "records become dead letters");
         }
     }
 
-    fn pause_topic(&mut self, topic: &Arc<str>, failure: &Failure) {
+    /// One line when sends to a topic begin to fail; a single message that is refused has its own.
+    fn say_failing(&mut self, to: &Destination, failure: &Failure) {
+        if failure.kind != FailureKind::Message
+            && self.destinations.failed(to, Instant::now(), false)
+        {
+            tracing::warn!(topic = %to.topic, %failure, "sending fails: records are tried again");
+        }
+    }
+
+    fn pause_destination(&mut self, to: &Destination, failure: &Failure) {
         let throttled = failure.kind == FailureKind::Throttled;
         let pause = if throttled { Pause::THROTTLED } else { Pause::BROKEN };
-        let gate = self.topics.gate(topic);
-        if gate.shut(Instant::now(), pause, failure.retry_after) {
-            tracing::warn!(%topic, %failure, "topic is paused: its records wait");
+        let now = Instant::now();
+        self.destinations.gate(to).shut(now, pause, failure.retry_after);
+        if self.destinations.failed(to, now, true) {
+            tracing::warn!(topic = %to.topic, %failure, "topic is paused: its records wait");
+        }
+    }
+
+    /// One line for each topic that has worked for a while after it had failed.
+    pub(super) fn say_recovered(&mut self) {
+        for topic in self.destinations.recovered(Instant::now()) {
+            tracing::info!(%topic, "topic works again");
         }
     }
 
     fn pause_everything(&mut self, failure: &Failure) {
         if self.credentials.shut(Instant::now(), Pause::BROKEN, failure.retry_after) {
-            tracing::error!(%failure, "credentials are refused: all sending is paused");
+            tracing::error!(%failure, "credentials fail: all sending is paused");
         }
     }
 
@@ -189,13 +218,13 @@ impl Desk {
             && window.lease.token == held.token
         {
             window.unsettled -= 1;
-            self.topics.put_back(held);
+            self.destinations.put_back(held);
         }
     }
 
-    pub(super) fn topics_push(&mut self, held: Option<Held>) {
+    pub(super) fn send_next(&mut self, held: Option<Held>) {
         if let Some(held) = held {
-            self.topics.push(held);
+            self.destinations.push(held);
         }
     }
 
@@ -232,7 +261,7 @@ async fn send(publisher: &dyn Publisher, batch: Vec<Held>, limit: Duration) -> V
         Ok(verdicts) => verdicts,
         Err(_) => vec![Err(lost("no answer from the broker in time")); batch.len()],
     };
-    verdicts.resize_with(batch.len(), || Err(lost("the publisher gave no verdict")));
+    verdicts = one_verdict_each(verdicts, batch.len());
     batch.into_iter().zip(verdicts).map(|(held, verdict)| Sent { held, verdict }).collect()
 }
 

@@ -78,6 +78,7 @@ impl Desk {
     }
 
     fn start_read(&mut self, now: Instant, reader: usize, parts: usize) {
+        self.readers[reader].pace.begin(now);
         let Some((records, due_only)) = self.room() else {
             return self.readers[reader].pace.wait_for_room();
         };
@@ -103,7 +104,8 @@ impl Desk {
         let request = ReadRequest { lanes, known, records, bytes };
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
-        self.spawn(Running::Read(ticket), async move {
+        let span = tracing::info_span!("outbox.read", lanes = request.lanes.len());
+        self.spawn(Running::Read(ticket), span, async move {
             Answer::Read(bounded(limit, store.read(&request)).await)
         });
     }
@@ -133,6 +135,7 @@ impl Desk {
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let mut answers = by_lane(batch);
         let mut fresh = false;
+        let mut buried = Vec::new();
         for (read, token) in ticket.lanes {
             let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
             if window.lease.token != token {
@@ -141,13 +144,16 @@ impl Desk {
             let answer = answers.remove(&read.lane).unwrap_or_default();
             let (records, undecodable) = window.accept(read.floor, answer, truncated, mark);
             fresh |= !records.is_empty() || !undecodable.is_empty();
+            // First those that hold back what was staged behind them under the same key.
+            for row in &undecodable {
+                self.bury(row, token);
+            }
             for held in records {
                 self.admit(read.lane, held);
             }
-            for row in undecodable {
-                self.bury(&row, token);
-            }
+            buried.extend(undecodable);
         }
+        say_buried(&buried);
         self.keep_pace(ticket.reader, found && fresh);
     }
 
@@ -176,21 +182,33 @@ impl Desk {
         pace.due_at(Instant::now() + self.reading.pause());
     }
 
-    /// A row that cannot be decoded becomes a dead letter and stops nobody.
+    /// A row that cannot be decoded becomes a dead letter, and stops nobody but its key.
     fn bury(&mut self, row: &UndecodableRow, token: LeaseToken) {
-        tracing::warn!(
-            lane = row.reference.lane.number(),
-            position = row.reference.position.0,
-            error = %row.error,
-            "stored record cannot be decoded"
-        );
         let ticket = Ticket::undecodable(row, token);
+        if let Some(key) = &row.key
+            && let Some(window) = self.window_of(&ticket)
+        {
+            window.key(key).failed(row.reference.position);
+        }
         let kind = OutcomeKind::Dead {
             reason: DeadReason::Undecodable,
             error: row.error.clone(),
-            parks_key: false,
+            parks_key: row.key.is_some(),
         };
         self.write_unsent(&ticket, kind);
+    }
+}
+
+fn say_buried(rows: &[UndecodableRow]) {
+    if let [first, ..] = rows {
+        tracing::error!(
+            count = rows.len(),
+            first = %first.reference.id,
+            lane = first.reference.lane.number(),
+            position = first.reference.position.0,
+            error = %first.error,
+            "stored records cannot be decoded: they become dead letters"
+        );
     }
 }
 

@@ -93,7 +93,8 @@ impl Desk {
         let cursors = self.lanes.iter().map(|(lane, window)| (*lane, window.cursor())).collect();
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
-        self.spawn(Running::Settle { ledger: index, cursors, written }, async move {
+        let span = tracing::info_span!("outbox.settle", outcomes = outcomes.len());
+        self.spawn(Running::Settle { ledger: index, cursors, written }, span, async move {
             Answer::Settled(bounded(limit, store.settle(&outcomes)).await)
         });
     }
@@ -197,11 +198,11 @@ impl Desk {
         let Some(window) = self.lanes.get_mut(&lane) else { return };
         let next = window.key(key).resolved(position);
         window.tidy(key);
-        self.topics_push(next);
+        self.send_next(next);
     }
 
     /// A record of the lane will be due after this delay: a quiet worker looks then.
-    fn expect_due(&mut self, lane: Lane, delay: Duration) {
+    pub(super) fn expect_due(&mut self, lane: Lane, delay: Duration) {
         let due = Instant::now() + delay;
         let reader = usize::from(lane.number()) % self.readers.len();
         self.readers[reader].pace.due_at(due);

@@ -52,7 +52,10 @@ impl Desk {
         let plan = self.plan();
         let store = Arc::clone(&self.parts.control);
         let work = round(store, plan.clone());
-        self.spawn(Running::Tend(Box::new(plan)), async { Answer::Tended(Box::new(work.await)) });
+        let span = tracing::info_span!("outbox.tend", lanes = plan.renew.len());
+        self.spawn(Running::Tend(Box::new(plan)), span, async {
+            Answer::Tended(Box::new(work.await))
+        });
     }
 
     fn plan(&self) -> TendPlan {
@@ -87,6 +90,9 @@ impl Desk {
         if let Some(asked_at) = tended.leased_at {
             let deadline = asked_at + self.lease.duration();
             for (lease, state) in tended.leased {
+                for waiting in &state.waiting {
+                    self.expect_due(lease.lane, waiting.due_in);
+                }
                 self.lanes.insert(lease.lane, LaneWindow::new(lease, deadline, state));
             }
         }
@@ -101,6 +107,7 @@ impl Desk {
             Some(error) => self.leasing.failed(error),
             None => self.leasing.worked(),
         }
+        self.say_recovered();
         self.tend_at = Instant::now() + self.next_tending(tended.error.is_some());
     }
 
@@ -116,7 +123,7 @@ impl Desk {
                 let Some(window) = self.lanes.get_mut(&lease.lane) else { continue };
                 window.deadline = asked_at + self.lease.duration();
                 for held in std::mem::take(&mut window.stale) {
-                    self.topics.put_back(held);
+                    self.destinations.put_back(held);
                 }
             } else {
                 self.lose_lane(lease.lane);

@@ -9,6 +9,8 @@ use outbox_core::{
     BatchLimit, Failure, FailureKind, OutboxMessage, PublishOutcomes, Publisher, Receipt,
 };
 
+use super::one_verdict_each;
+
 /// Sends each message through the publisher that its transport names.
 ///
 /// A message without a transport goes through the default one. A transport that has no route fails
@@ -57,12 +59,7 @@ impl Router {
             let summary = format!("no publisher is configured for transport `{name}`");
             return vec![Err(Failure::new(FailureKind::Destination, &summary)); messages.len()];
         };
-        let mut outcomes = publisher.publish(messages).await;
-        // A publisher that breaks its contract must not shift verdicts to other messages.
-        outcomes.resize_with(messages.len(), || {
-            Err(Failure::new(FailureKind::Ambiguous, "the publisher gave no verdict"))
-        });
-        outcomes
+        one_verdict_each(publisher.publish(messages).await, messages.len())
     }
 }
 

@@ -1,9 +1,11 @@
 //! A destination that fails is left alone, and its records wait untouched.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::FailureKind;
 use outbox_testing::Times;
+use outbox_worker::publisher::Router;
 
 use crate::rig::{Rig, failure, message};
 
@@ -102,4 +104,28 @@ async fn failures_of_several_kinds_in_a_row_stop_nothing_for_ever() {
         assert_eq!(rig.publisher.accepted().len(), 2, "from {:?}", kinds[start]);
         worker.stop().await;
     }
+}
+
+/// As when a newer application names a publisher that this worker does not have yet.
+#[tokio::test(start_paused = true)]
+async fn an_unknown_transport_holds_back_its_own_records_alone() {
+    let rig = Rig::new();
+    let router = Router::new(Arc::new(rig.publisher.clone()));
+    for _ in 0..5 {
+        let mut foreign = message("orders");
+        foreign.transport = Some("pigeon".to_owned());
+        rig.store.stage(foreign);
+        rig.store.stage(message("orders"));
+    }
+
+    let worker = rig.start_with(Arc::new(router));
+    rig.accepted(5).await;
+    rig.pass(Duration::from_mins(5)).await;
+    rig.store.stage(message("orders"));
+    rig.accepted(6).await;
+
+    rig.until("only the foreign ones", |store| store.pending().len() == 5).await;
+    assert!(rig.store.pending().iter().all(|record| record.attempts == 0));
+    assert!(rig.store.dead_letters().is_empty());
+    worker.stop().await;
 }

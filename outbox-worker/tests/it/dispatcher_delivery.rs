@@ -12,7 +12,7 @@ use outbox_core::{
 };
 use outbox_testing::{StoreCall, Times};
 
-use crate::rig::{Rig, failure, message, ordered};
+use crate::rig::{Rig, failure, message};
 
 #[tokio::test(start_paused = true)]
 async fn every_record_is_sent_once_and_leaves_the_outbox() {
@@ -117,9 +117,9 @@ async fn a_message_that_the_broker_refuses_dies_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_row_that_cannot_be_decoded_stops_nobody() {
     let rig = Rig::new();
-    let broken = rig.store.stage(ordered("orders", "7"));
+    let broken = rig.store.stage(message("orders"));
     rig.store.damage(broken, "headers are no JSON");
-    rig.store.stage(ordered("orders", "7"));
+    rig.store.stage(message("orders"));
 
     let worker = rig.start();
     rig.until_empty().await;

@@ -288,3 +288,49 @@ async fn a_read_that_began_before_a_settlement_sends_nothing_again() {
         worker.stop().await;
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_decoded_parks_its_key_and_stops_nothing_else() {
+    let rig = Rig::new();
+    let before = rig.store.stage(ordered("orders", "7")).id;
+    let damaged = rig.store.stage(ordered("orders", "7"));
+    rig.store.damage(damaged, "headers is no JSON");
+    let behind = rig.store.stage(ordered("orders", "7")).id;
+    let other = rig.store.stage(ordered("orders", "8")).id;
+    let settling = rig.store.pause(StoreCall::Settle);
+
+    let worker = rig.start();
+    rig.accepted(2).await;
+    // While the death is not written, nothing may overtake it either.
+    rig.pass(Duration::from_secs(5)).await;
+    settling.release();
+    rig.until_empty().await;
+
+    let mut accepted = rig.publisher.accepted();
+    accepted.sort_unstable_by_key(|id| id.uuid());
+    assert_eq!(accepted, [before, other]);
+    assert_eq!(rig.store.dead_letters()[0].record.reference, damaged);
+    assert_eq!(rig.store.parked()[0].reference.id, behind);
+    worker.stop().await;
+}
+
+/// It reads when the record is due, however rarely it looks otherwise.
+#[tokio::test(start_paused = true)]
+async fn a_new_owner_reads_when_a_waiting_record_is_due() {
+    let mut rig = Rig::new();
+    rig.store.stage(ordered("orders", "7"));
+    let mut later = failure(FailureKind::Transient);
+    later.retry_after = Some(Duration::from_mins(5));
+    rig.publisher.fail_next(later);
+    let worker = rig.start();
+    rig.until("a failure", |store| store.pending().iter().any(|r| r.attempts == 1)).await;
+    worker.stop().await;
+    rig.settings.idle_poll = Duration::from_hours(1);
+
+    let worker = rig.start();
+    let started = tokio::time::Instant::now();
+    rig.until_empty().await;
+
+    assert!(started.elapsed() <= Duration::from_secs(302), "{:?}", started.elapsed());
+    worker.stop().await;
+}

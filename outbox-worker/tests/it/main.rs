@@ -2,16 +2,21 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong must stop at once")]
 
+mod chain;
 mod dispatcher_calm;
 mod dispatcher_delivery;
 mod dispatcher_lease;
+mod dispatcher_logs;
 mod dispatcher_order;
+mod logs;
 #[cfg(feature = "sns")]
 mod publisher_binary;
 #[cfg(feature = "sns")]
 mod publisher_classify;
 #[cfg(feature = "aws")]
 mod publisher_client;
+#[cfg(feature = "aws")]
+mod publisher_credentials;
 #[cfg(feature = "aws")]
 mod publisher_endpoint;
 #[cfg(feature = "sns")]
@@ -27,6 +32,8 @@ mod publisher_sns;
 mod publisher_sns_faults;
 #[cfg(feature = "sns")]
 mod publisher_structured;
+#[cfg(feature = "aws")]
+mod publisher_time_limit;
 #[cfg(feature = "sns")]
 mod publisher_topics;
 mod rig;

@@ -8,6 +8,7 @@ use outbox_worker::publisher::sns::{
     ClientTimeouts, SnsConfigError, SnsPublisher, SnsTopics, client, client_from_env,
 };
 
+use crate::publisher_credentials::NO_CREDENTIALS;
 use crate::publisher_endpoint::stub;
 use crate::publisher_fixture::{numbered, words};
 
@@ -51,6 +52,9 @@ async fn the_child_process() {
     messages[0].topic = topic.into();
     let outcomes = SnsPublisher::new(client, SnsTopics::new()).publish(&messages).await;
     println!("outcome: {}", words(&outcomes)[0]);
+    if let Err(failure) = &outcomes[0] {
+        println!("because: {}", failure.summary());
+    }
 }
 
 #[tokio::test]
@@ -114,13 +118,19 @@ async fn the_environment_cannot_make_the_client_retry() {
 #[tokio::test]
 async fn absent_credentials_show_at_the_first_call() {
     let stub = stub().await;
-    let mut variables = variables(&stub);
-    variables.retain(|(name, _)| !name.contains("KEY"));
-    variables.push(("AWS_ENDPOINT_URL", stub.endpoint_url()));
+    // Not asked for a role; asked, and nothing answers there.
+    for asks_no_host in ["true", "false"] {
+        let mut variables = variables(&stub);
+        variables.retain(|(name, _)| !name.contains("KEY"));
+        variables.push(("AWS_ENDPOINT_URL", stub.endpoint_url()));
+        variables.push(("AWS_EC2_METADATA_DISABLED", asks_no_host.to_owned()));
+        variables.push(("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:1".to_owned()));
 
-    let text = child(&variables).await;
+        let text = child(&variables).await;
 
-    assert!(text.contains("outcome: credentials"), "{text}");
+        assert!(text.contains("outcome: credentials"), "{text}");
+        assert!(text.contains(&format!("because: {NO_CREDENTIALS}")), "{text}");
+    }
 }
 
 #[test]

@@ -51,6 +51,7 @@ pub(crate) fn topics(stub: &SnsStub) -> SnsTopics {
 
 pub(crate) fn publisher(stub: &SnsStub, timeouts: ClientTimeouts) -> SnsPublisher {
     SnsPublisher::new(client_of(&stub.endpoint_url(), timeouts), topics(stub))
+        .with_time_limit(PATIENT.operation)
 }
 
 /// An HTTP server whose answers a test writes out itself.
@@ -85,6 +86,7 @@ pub(crate) fn resetting() -> SocketAddr {
 pub(crate) fn publisher_at(address: SocketAddr) -> SnsPublisher {
     let topics = SnsTopics::new().under("arn:aws:sns:us-east-1:000000000000:").unwrap();
     SnsPublisher::new(client_of(&format!("http://{address}"), PATIENT), topics)
+        .with_time_limit(PATIENT.operation)
 }
 
 /// An answer with this status, further head lines and body.

@@ -2,11 +2,8 @@
 
 use std::time::Duration;
 
-use aws_credential_types::provider::error::CredentialsError;
-use aws_credential_types::provider::{ProvideCredentials, SharedCredentialsProvider, future};
-use aws_sdk_sns::error::BoxError;
 use outbox_core::{FailureKind, Publisher};
-use outbox_testing::sns::Fault;
+use outbox_testing::sns::{Entries, Fault};
 use outbox_worker::publisher::sns::{SnsPublisher, client};
 
 use crate::publisher_endpoint::{
@@ -21,6 +18,7 @@ fn refuse(status: u16, code: &str, message: &str) -> Fault {
 #[tokio::test]
 async fn each_fault_has_its_kind_after_one_request() {
     use FailureKind::{Ambiguous, Credentials, Destination, Throttled, Transient};
+    let arn = "Invalid parameter: TopicArn";
     // The fault, the kind, the code, and how many messages SNS took nevertheless.
     let rows = [
         (Fault::Throttle, Throttled, Some("Throttling"), 0),
@@ -37,12 +35,7 @@ async fn each_fault_has_its_kind_after_one_request() {
         (refuse(403, "SignatureDoesNotMatch", "x"), Credentials, Some("SignatureDoesNotMatch"), 0),
         (Fault::Denied, Destination, Some("AuthorizationError"), 0),
         (refuse(400, "KMSDisabled", "kms"), Destination, Some("KMSDisabled"), 0),
-        (
-            refuse(400, "InvalidParameter", "Invalid parameter: TopicArn"),
-            Destination,
-            Some("InvalidParameter"),
-            0,
-        ),
+        (refuse(400, "InvalidParameter", arn), Destination, Some("InvalidParameter"), 0),
         (refuse(400, "InvalidAction", "x"), Destination, Some("InvalidAction"), 0),
     ];
     for (fault, kind, code, accepted) in rows {
@@ -69,7 +62,38 @@ async fn a_deleted_topic_is_the_destinations_fault() {
     let outcomes = publisher(&stub, PATIENT).publish(&numbered(2)).await;
 
     assert_eq!(words(&outcomes), ["destination"; 2]);
-    assert_eq!(outcomes[0].as_ref().unwrap_err().code.as_deref(), Some("NotFound"));
+    let failure = outcomes[0].as_ref().unwrap_err();
+    assert_eq!(failure.code.as_deref(), Some("NotFound"));
+    assert!(failure.summary().contains(&stub.topic_arn("orders")), "{failure}");
+}
+
+#[tokio::test]
+async fn a_fault_of_the_destination_names_its_topic_once() {
+    let arn = stub().await.topic_arn("orders");
+    let named = format!("not authorized to perform: SNS:Publish on resource: {arn}");
+    for (text, summary) in [
+        ("Topic does not exist", format!("topic {arn}: Topic does not exist")),
+        ("", format!("topic {arn}")),
+        (&named, named.clone()),
+    ] {
+        let stub = stub().await;
+        stub.script([refuse(403, "AuthorizationError", text)]);
+
+        let outcomes = publisher(&stub, PATIENT).publish(&numbered(1)).await;
+
+        assert_eq!(outcomes[0].as_ref().unwrap_err().summary(), summary);
+    }
+}
+
+#[tokio::test]
+async fn a_failed_entry_names_its_topic_too() {
+    let stub = stub().await;
+    stub.script([Fault::fail_entries(Entries::All, "KMSDisabled", true)]);
+
+    let outcomes = publisher(&stub, PATIENT).publish(&numbered(1)).await;
+
+    let failure = outcomes[0].as_ref().unwrap_err();
+    assert!(failure.summary().contains(&stub.topic_arn("orders")), "{failure}");
 }
 
 #[tokio::test]
@@ -121,64 +145,6 @@ async fn a_connection_that_was_reset_may_have_carried_the_message() {
     let outcomes = publisher_at(resetting()).publish(&numbered(1)).await;
 
     assert_eq!(words(&outcomes), ["ambiguous"], "{outcomes:?}");
-}
-
-/// Fails or hangs where credentials should come from.
-#[derive(Debug)]
-enum Provider {
-    Absent,
-    Broken,
-    Silent,
-}
-
-impl ProvideCredentials for Provider {
-    fn provide_credentials<'a>(&'a self) -> future::ProvideCredentials<'a>
-    where
-        Self: 'a,
-    {
-        match self {
-            Self::Absent => {
-                future::ProvideCredentials::ready(Err(CredentialsError::not_loaded("none")))
-            }
-            Self::Broken => {
-                let cause = BoxError::from("the metadata service said 500");
-                future::ProvideCredentials::ready(Err(CredentialsError::provider_error(cause)))
-            }
-            Self::Silent => future::ProvideCredentials::new(std::future::pending()),
-        }
-    }
-}
-
-#[tokio::test]
-async fn credentials_that_cannot_be_had_are_nobody_elses_fault() {
-    for (provider, timeouts) in
-        [(Provider::Absent, PATIENT), (Provider::Broken, PATIENT), (Provider::Silent, HASTY)]
-    {
-        let stub = stub().await;
-        let row = format!("{provider:?}");
-        let config = config(&stub.endpoint_url())
-            .into_builder()
-            .credentials_provider(SharedCredentialsProvider::new(provider))
-            .build();
-        let publisher = SnsPublisher::new(client(&config, timeouts).unwrap(), topics(&stub));
-
-        let outcomes = publisher.publish(&numbered(1)).await;
-
-        assert_eq!(words(&outcomes), ["credentials"], "{row} {outcomes:?}");
-        assert_eq!(stub.requests().publish_batch, 0);
-    }
-}
-
-#[tokio::test]
-async fn a_client_without_credentials_is_the_credentials_fault() {
-    let stub = stub().await;
-    let mut config = config(&stub.endpoint_url()).into_builder();
-    config.set_credentials_provider(None);
-    let publisher = SnsPublisher::new(client(&config.build(), PATIENT).unwrap(), topics(&stub));
-
-    let outcomes = publisher.publish(&numbered(1)).await;
-
-    assert_eq!(words(&outcomes), ["credentials"], "{outcomes:?}");
 }
 
 #[tokio::test]

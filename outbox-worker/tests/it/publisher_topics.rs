@@ -79,7 +79,7 @@ fn only_the_suffix_makes_a_topic_fifo() {
 }
 
 #[test]
-fn topics_without_an_entry_have_the_common_profile() {
+fn topics_without_an_entry_share_one_profile() {
     let large = TopicProfile::default().with_limit(TopicProfile::LARGEST_LIMIT).unwrap();
     let topics = SnsTopics::new()
         .with_topic("orders", SnsTopic::new(ARN).unwrap())

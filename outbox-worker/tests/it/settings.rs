@@ -34,9 +34,12 @@ fn a_bad_value_names_its_variable_and_stays_hidden() {
 
 #[test]
 fn times_and_sizes_that_cannot_work_are_refused() {
-    for (variable, value) in
-        [("SHOP_LEASE", "5000000h"), ("SHOP_IDLE_POLL", "25h"), ("SHOP_HELD_BYTES", "0")]
-    {
+    for (variable, value) in [
+        ("SHOP_LEASE", "5000000h"),
+        ("SHOP_IDLE_POLL", "25h"),
+        ("SHOP_HELD_BYTES", "0"),
+        ("SHOP_PUBLISH_TIMEOUT", "0s"),
+    ] {
         assert!(from(&[(variable, value)]).is_err(), "{variable}={value}");
     }
 }

@@ -316,7 +316,7 @@ pub async fn one_event_id_may_stand_in_several_records(fixture: &dyn StoreFixtur
     assert_ne!(records[0].reference.position, records[1].reference.position);
 }
 
-/// A row that cannot be decoded is reported and does not stop its lane.
+/// A row that cannot be decoded is reported with its key and does not stop its lane.
 pub async fn an_undecodable_row_does_not_stop_its_lane(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
     outbox.stage(keyed_times("key", 3)).await;
@@ -328,6 +328,7 @@ pub async fn an_undecodable_row_does_not_stop_its_lane(fixture: &dyn StoreFixtur
     assert_eq!(references(&batch.records), [all[0].reference, all[2].reference]);
     let row = only(batch.undecodable);
     assert_eq!((row.reference, row.revision), (all[1].reference, all[1].revision));
+    assert_eq!(row.key, all[1].key());
     assert!(!row.error.trim().is_empty(), "it is not said what is wrong");
 }
 

@@ -94,7 +94,7 @@ fn within_budget(ranked: &[(usize, &Row)], request: &ReadRequest) -> usize {
 fn undecodable(row: &Row) -> Option<UndecodableRow> {
     let error = row.damage.clone()?;
     let OutboxRecord { reference, revision, .. } = row.record;
-    Some(UndecodableRow { reference, revision, error })
+    Some(UndecodableRow { reference, revision, key: row.record.key(), error })
 }
 
 fn as_read(row: &Row, now: DateTime<Utc>) -> OutboxRecord {

@@ -8,6 +8,10 @@ pub struct Accepted {
     pub number: usize,
     /// The publish request that carried it, from 1; entries of one batch share it.
     pub request: usize,
+    /// The access key id that its request was signed with; none if it was not signed.
+    ///
+    /// Publishers with credentials of their own can so be told apart. The signature is not checked.
+    pub access_key_id: Option<String>,
     /// The topic it was published to.
     pub topic_arn: String,
     /// The message body.

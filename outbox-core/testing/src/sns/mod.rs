@@ -20,7 +20,8 @@
 //! # }
 //! ```
 //!
-//! The stub keeps no subscriptions, checks no signatures and knows no quotas.
+//! The stub keeps no subscriptions, checks no signatures and knows no quotas. It notes who signed
+//! a request, so that publishers with different access key ids can be told apart in the journal.
 
 mod accepted;
 mod answer;
@@ -40,6 +41,7 @@ mod requests;
 mod rules;
 mod script;
 mod server;
+mod signer;
 mod stub;
 mod topics;
 mod xml;

@@ -91,6 +91,7 @@ fn journalled(
         // The journal numbers what it takes.
         number: 0,
         request: request_number,
+        access_key_id: request.access_key_id.clone(),
         topic_arn: request.topic_arn.clone(),
         message: entry.message.clone(),
         subject: entry.subject.clone(),

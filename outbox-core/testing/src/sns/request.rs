@@ -5,6 +5,8 @@ use super::refusal::Refusal;
 /// A `Publish`, or a `PublishBatch`, before any check.
 #[derive(Debug)]
 pub(crate) struct PublishRequest {
+    /// Whose signature it bears.
+    pub(crate) access_key_id: Option<String>,
     pub(crate) topic_arn: String,
     pub(crate) entries: Vec<Entry>,
     pub(crate) shape: Shape,
@@ -29,17 +31,19 @@ pub(crate) struct Entry {
 }
 
 impl PublishRequest {
-    pub(crate) fn single(form: &Form) -> Result<Self, Refusal> {
+    pub(crate) fn single(form: &Form, access_key_id: Option<String>) -> Result<Self, Refusal> {
         Ok(Self {
+            access_key_id,
             topic_arn: topic_arn(form, "TargetArn")?,
             entries: vec![Entry::read(form)?],
             shape: Shape::Single,
         })
     }
 
-    pub(crate) fn batch(form: &Form) -> Result<Self, Refusal> {
+    pub(crate) fn batch(form: &Form, access_key_id: Option<String>) -> Result<Self, Refusal> {
         let entries = form.list("PublishBatchRequestEntries");
         Ok(Self {
+            access_key_id,
             topic_arn: topic_arn(form, "TopicArn")?,
             entries: entries.into_iter().map(Entry::read).collect::<Result<_, _>>()?,
             shape: Shape::Batch,

@@ -4,7 +4,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::rejection::FormRejection;
 use axum::extract::{DefaultBodyLimit, State};
-use axum::http::Response;
+use axum::http::{HeaderMap, Response};
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -17,6 +17,7 @@ use super::publish::publish;
 use super::refusal::Refusal;
 use super::reply::Reply;
 use super::request::PublishRequest;
+use super::signer::access_key_id;
 
 /// Room for the largest batch, each byte of it percent-encoded, so that the size rule answers
 /// and not the HTTP layer.
@@ -48,11 +49,15 @@ pub(crate) async fn serve(listener: TcpListener, control: Arc<Control>, stop: St
 }
 
 /// A request that waits at a gate must not outlive the server.
-async fn answer_or_stop(State(server): State<Server>, pairs: Pairs) -> Response<Body> {
+async fn answer_or_stop(
+    State(server): State<Server>,
+    head: HeaderMap,
+    pairs: Pairs,
+) -> Response<Body> {
     tokio::select! {
         biased;
         () = stopped(server.stop) => Reply::dropped().send(),
-        reply = dispatch_with_latency(&server.control, pairs) => reply.send(),
+        reply = dispatch_with_latency(&server.control, &head, pairs) => reply.send(),
     }
 }
 
@@ -61,8 +66,9 @@ async fn stopped(mut stop: StopSignal) {
     let _ = stop.changed().await;
 }
 
-async fn dispatch_with_latency(control: &Control, pairs: Pairs) -> Reply {
-    let reply = dispatch(control, pairs).await.unwrap_or_else(|refusal| Reply::refused(&refusal));
+async fn dispatch_with_latency(control: &Control, head: &HeaderMap, pairs: Pairs) -> Reply {
+    let reply =
+        dispatch(control, head, pairs).await.unwrap_or_else(|refusal| Reply::refused(&refusal));
     let latency = control.script.latency();
     if !latency.is_zero() {
         sleep(latency).await;
@@ -70,7 +76,7 @@ async fn dispatch_with_latency(control: &Control, pairs: Pairs) -> Reply {
     reply
 }
 
-async fn dispatch(control: &Control, pairs: Pairs) -> Result<Reply, Refusal> {
+async fn dispatch(control: &Control, head: &HeaderMap, pairs: Pairs) -> Result<Reply, Refusal> {
     let form = match pairs {
         Ok(axum::Form(pairs)) => Form::from_pairs(pairs),
         Err(rejection) => {
@@ -82,8 +88,14 @@ async fn dispatch(control: &Control, pairs: Pairs) -> Result<Reply, Refusal> {
     match action {
         "CreateTopic" => create_topic(control, &form),
         "GetTopicAttributes" => topic_attributes(control, &form),
-        "Publish" => Ok(publish(control, PublishRequest::single(&form)?, number).await),
-        "PublishBatch" => Ok(publish(control, PublishRequest::batch(&form)?, number).await),
+        "Publish" => {
+            let request = PublishRequest::single(&form, access_key_id(head))?;
+            Ok(publish(control, request, number).await)
+        }
+        "PublishBatch" => {
+            let request = PublishRequest::batch(&form, access_key_id(head))?;
+            Ok(publish(control, request, number).await)
+        }
         other => {
             let message = format!("The action {other} is not valid for this endpoint.");
             Err(Refusal::new(400, "InvalidAction", message))

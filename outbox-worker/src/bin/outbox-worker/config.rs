@@ -6,16 +6,18 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use config::{Config, Environment, File, FileFormat};
+use toml::Table;
 
+use crate::exit_reason::ExitReason;
+use crate::known;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
 
 const PREFIX: &str = "OUTBOX_";
 /// Variables with our prefix that are no settings of the worker.
 const OTHERS: [&str; 2] = ["OUTBOX_CONFIG", "OUTBOX_TEST_"];
 
 /// Settings from this file, if one is named, overridden by the environment.
-pub(crate) fn load(file: Option<&Path>) -> Result<Settings, Trouble> {
+pub(crate) fn load(file: Option<&Path>) -> Result<Settings, ExitReason> {
     let mut builder = Config::builder();
     if let Some(path) = file {
         builder = builder.add_source(File::from_str(&read(path)?, FileFormat::Toml));
@@ -28,30 +30,32 @@ pub(crate) fn load(file: Option<&Path>) -> Result<Settings, Trouble> {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }))));
     let merged = builder.add_source(variables).build().and_then(Config::try_deserialize);
-    let merged: toml::Table =
-        merged.map_err(|_| Trouble::plain("settings: file and environment do not fit together"))?;
-    let mut settings: Settings = serde_path_to_error::deserialize(toml::Value::Table(merged))
-        .map_err(|error| explain(&error.path().to_string(), error.inner().message()))?;
+    let merged: Table = merged
+        .map_err(|_| ExitReason::plain("settings: file and environment do not fit together"))?;
+    let mut settings: Settings = serde_path_to_error::deserialize(merged.clone())
+        .map_err(|error| explain(&merged, &error.path().to_string(), error.inner().message()))?;
     // The environment wins over the file here too; our own variable over the customary one.
     if std::env::var_os("OUTBOX_DATABASE_URL").is_none()
         && let Ok(url) = std::env::var("DATABASE_URL")
     {
         settings.database_url = Some(url.into());
     }
-    settings.dispatcher.check().map_err(|error| Trouble::new("dispatcher settings", error))?;
+    settings.dispatcher.check().map_err(|error| ExitReason::new("dispatcher settings", error))?;
     Ok(settings)
 }
 
-fn read(path: &Path) -> Result<String, Trouble> {
+fn read(path: &Path) -> Result<String, ExitReason> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Trouble::new(format!("settings file {shown} cannot be read"), error))?;
-    match toml::from_str::<toml::Table>(&text) {
+        .map_err(|error| ExitReason::new(format!("settings file {shown} cannot be read"), error))?;
+    match toml::from_str::<Table>(&text) {
         Ok(_) => Ok(text),
         Err(error) => {
             let before = error.span().map_or(0, |span| span.start).min(text.len());
             let line = text.get(..before).unwrap_or_default().lines().count().max(1);
-            Err(Trouble::plain(format!("settings file {shown} is not valid TOML at line {line}")))
+            Err(ExitReason::plain(format!(
+                "settings file {shown} is not valid TOML at line {line}"
+            )))
         }
     }
 }
@@ -71,17 +75,50 @@ fn variables(all: impl Iterator<Item = (String, String)>) -> HashMap<String, Str
 }
 
 /// Says what is wanted, and nothing of what was found.
-fn explain(path: &str, error: &str) -> Trouble {
-    let text = match error.rsplit_once(", expected ") {
-        _ if error.starts_with("unknown field") => format!("has an {error}"),
+fn explain(found: &Table, path: &str, error: &str) -> ExitReason {
+    if error.starts_with("unknown field") {
+        return unknown(&whole(found, path));
+    }
+    let wanted = match error.rsplit_once(", expected ") {
         Some((_, "a duration")) => "must be a duration like 500ms, 15s or 5m".to_owned(),
+        Some((_, wanted)) if wanted.starts_with("struct ") || wanted == "a map" => {
+            let first = known::names(path).into_iter().next();
+            let example = first.unwrap_or_else(|| "name".to_owned());
+            format!("is a section: set {} and the like", variable(&format!("{path}.{example}")))
+        }
         Some((_, wanted)) => format!("must be {wanted}"),
         None => "has a value that cannot be used".to_owned(),
     };
-    Trouble::plain(match path {
-        "." => format!("settings: the top level {text}"),
-        path => format!("settings: {path} ({}) {text}", variable(path)),
-    })
+    ExitReason::plain(format!("settings: {} {wanted}", both(path)))
+}
+
+/// A setting that does not exist, with the one that was meant or those that there are.
+fn unknown(key: &str) -> ExitReason {
+    let cure = match (known::meant(key), known::section(key).as_deref()) {
+        (Some(meant), _) => format!("did you mean {}?", both(&meant)),
+        (None, Some(section)) => {
+            let aws = if section == "sns" { "; AWS_REGION and the like are AWS's own" } else { "" };
+            format!("{section} has {}{aws}", known::names(section).join(", "))
+        }
+        (None, None) => format!("there are {}", known::names("").join(", ")),
+    };
+    ExitReason::plain(format!("unknown setting {}: {cure}", both(key)))
+}
+
+/// The whole key where only a section of it was looked at, as it was not known either.
+fn whole(found: &Table, path: &str) -> String {
+    let mut key = path.to_owned();
+    let mut at = path.split('.').try_fold(found, |table, part| table.get(part)?.as_table());
+    while let Some((part, value)) = at.and_then(|table| table.iter().next()) {
+        key = format!("{key}.{part}");
+        at = value.as_table();
+    }
+    key
+}
+
+/// A key as a file and as the environment name it.
+fn both(key: &str) -> String {
+    format!("{key} ({})", variable(key))
 }
 
 /// The variable that sets this key.

@@ -1,43 +1,73 @@
 //! Connections to the application's database.
 
+use std::error::Error as _;
 use std::num::NonZeroU32;
 
-use outbox_core::TableNames;
+use outbox_core::{StoreError, StoreErrorKind, TableNames};
 use outbox_seaorm::{PoolOptions, SeaOrmStore};
 use sea_orm::DatabaseConnection;
 use secrecy::ExposeSecret;
 
+use crate::exit_reason::ExitReason;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
 
 /// A pool of its own.
 pub(crate) async fn connect(
     settings: &Settings,
     connections: NonZeroU32,
-) -> Result<DatabaseConnection, Trouble> {
+) -> Result<DatabaseConnection, ExitReason> {
     let url = settings.database_url.as_ref().ok_or_else(|| {
-        Trouble::plain("no database is configured: set DATABASE_URL or database_url")
+        ExitReason::plain("no database is configured: set DATABASE_URL or database_url")
     })?;
     let options = PoolOptions { max_connections: connections, ..PoolOptions::default() };
-    outbox_seaorm::connect(url.expose_secret(), options)
-        .await
-        .map_err(|error| Trouble::new("the database cannot be reached", error))
+    outbox_seaorm::connect(url.expose_secret(), options).await.map_err(unusable)
 }
 
-/// A store over a pool of its own, after a look at the schema.
+/// A store over a pool of its own, for a dispatcher that can do all of its work.
 pub(crate) async fn store(
     settings: &Settings,
     connections: NonZeroU32,
-) -> Result<SeaOrmStore, Trouble> {
-    let db = connect(settings, connections).await?;
-    let store = SeaOrmStore::new(db, tables(settings)?)
-        .map_err(|error| Trouble::new("the outbox cannot be used", error))?;
-    store.check().await.map_err(|error| Trouble::new("the outbox cannot be used", error))?;
+) -> Result<SeaOrmStore, ExitReason> {
+    let store = unchecked(settings, connections).await?;
+    store.check().await.map_err(unfit)?;
+    Ok(store)
+}
+
+/// A store over a single connection, for a look that needs no right to write.
+pub(crate) async fn store_to_read(settings: &Settings) -> Result<SeaOrmStore, ExitReason> {
+    let store = unchecked(settings, NonZeroU32::MIN).await?;
+    store.check_tables().await.map_err(unfit)?;
     Ok(store)
 }
 
 /// The names of the outbox tables.
-pub(crate) fn tables(settings: &Settings) -> Result<TableNames, Trouble> {
+pub(crate) fn tables(settings: &Settings) -> Result<TableNames, ExitReason> {
     TableNames::new(settings.tables.schema.as_deref(), &settings.tables.prefix)
-        .map_err(|error| Trouble::new("settings: tables", error))
+        .map_err(|error| ExitReason::new("settings: tables", error))
+}
+
+async fn unchecked(
+    settings: &Settings,
+    connections: NonZeroU32,
+) -> Result<SeaOrmStore, ExitReason> {
+    SeaOrmStore::new(connect(settings, connections).await?, tables(settings)?).map_err(unfit)
+}
+
+/// The cause is a whole sentence for the operator.
+fn unusable(error: StoreError) -> ExitReason {
+    match error.source() {
+        Some(cause) => ExitReason::plain(cause.to_string()),
+        None => ExitReason::new("the database cannot be used", error),
+    }
+}
+
+/// The cause says more than the kind of error before it, except where that says what to do.
+fn unfit(error: StoreError) -> ExitReason {
+    const UNFIT: &str = "the outbox cannot be used";
+    match error.source() {
+        Some(cause) if error.kind() != StoreErrorKind::SchemaMissing => {
+            ExitReason::plain(format!("{UNFIT}: {cause}"))
+        }
+        _ => ExitReason::new(UNFIT, error),
+    }
 }

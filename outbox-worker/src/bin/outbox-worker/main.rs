@@ -3,36 +3,37 @@
 mod cli;
 mod config;
 mod database;
+mod exit_reason;
+mod known;
 mod migrate;
 mod run;
 mod settings;
 mod stats;
 mod telemetry;
-mod trouble;
 
 use std::process::ExitCode;
 
 use clap::Parser;
 use cli::{Arguments, Command};
-use trouble::Trouble;
+use exit_reason::ExitReason;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let done = match runtime {
         Ok(runtime) => runtime.block_on(dispatch(arguments)),
-        Err(error) => Err(Trouble::new("the runtime does not start", error)),
+        Err(error) => Err(ExitReason::new("the runtime does not start", error)),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(trouble) => {
-            eprintln!("outbox-worker: {trouble}");
+        Err(reason) => {
+            eprintln!("outbox-worker: {reason}");
             ExitCode::FAILURE
         }
     }
 }
 
-async fn dispatch(arguments: Arguments) -> Result<(), Trouble> {
+async fn dispatch(arguments: Arguments) -> Result<(), ExitReason> {
     let settings = config::load(arguments.config.as_deref())?;
     telemetry::start(&settings.log)?;
     match arguments.command {

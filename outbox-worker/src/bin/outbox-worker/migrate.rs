@@ -3,15 +3,15 @@
 use std::num::NonZeroU32;
 
 use crate::database;
+use crate::exit_reason::ExitReason;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
 
 /// Runs the migrations that are missing.
-pub(crate) async fn migrate(settings: &Settings) -> Result<(), Trouble> {
+pub(crate) async fn migrate(settings: &Settings) -> Result<(), ExitReason> {
     let db = database::connect(settings, NonZeroU32::MIN).await?;
     outbox_migration::migrate_with(&db, &database::tables(settings)?)
         .await
-        .map_err(|error| Trouble::new("the outbox tables cannot be made", error))?;
+        .map_err(|error| ExitReason::new("the outbox tables cannot be made", error))?;
     println!("outbox tables are up to date");
     Ok(())
 }

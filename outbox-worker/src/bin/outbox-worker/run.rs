@@ -13,11 +13,11 @@ use outbox_worker::{CancellationToken, Dispatcher};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::database;
+use crate::exit_reason::ExitReason;
 use crate::settings::{Envelope, PublisherKind, Settings, Sns};
-use crate::trouble::Trouble;
 
 /// Runs a dispatcher to its end.
-pub(crate) async fn run(settings: &Settings) -> Result<(), Trouble> {
+pub(crate) async fn run(settings: &Settings) -> Result<(), ExitReason> {
     // Before anything is leased, so that no signal can fall into a gap.
     let signals = Signals::new()?;
     let publisher = publisher(settings).await?;
@@ -29,7 +29,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), Trouble> {
         .retry(Arc::new(settings.retry.policy()))
         .settings(settings.dispatcher.clone())
         .build()
-        .map_err(|error| Trouble::new("dispatcher settings", error))?;
+        .map_err(|error| ExitReason::new("dispatcher settings", error))?;
 
     let shutdown = CancellationToken::new();
     tokio::spawn(signals.watch(shutdown.clone()));
@@ -38,15 +38,17 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), Trouble> {
     Ok(())
 }
 
-async fn publisher(settings: &Settings) -> Result<Arc<dyn Publisher>, Trouble> {
+async fn publisher(settings: &Settings) -> Result<Arc<dyn Publisher>, ExitReason> {
     if settings.publisher == PublisherKind::Log {
-        return Ok(Arc::new(LogPublisher));
+        return Ok(Arc::new(LogPublisher::new()));
     }
     let topics = topics(&settings.sns)?;
     let client = client_from_env(timeouts(settings.dispatcher.publish_timeout))
         .await
-        .map_err(|error| Trouble::new("the SNS client cannot be made", error))?;
-    let sns: Arc<dyn Publisher> = Arc::new(SnsPublisher::new(client, topics));
+        .map_err(|error| ExitReason::new("the SNS client cannot be made", error))?;
+    let limit = time_limit(settings.dispatcher.publish_timeout);
+    let sns = SnsPublisher::new(client, topics).with_time_limit(limit);
+    let sns: Arc<dyn Publisher> = Arc::new(sns);
     Ok(Arc::new(Router::new(Arc::clone(&sns)).with_route("sns", sns)))
 }
 
@@ -59,9 +61,14 @@ fn timeouts(publish: Duration) -> ClientTimeouts {
     timeouts
 }
 
-fn topics(sns: &Sns) -> Result<SnsTopics, Trouble> {
+/// The publisher must end a call before the dispatcher does, which forgets what SNS has answered.
+fn time_limit(publish: Duration) -> Duration {
+    publish.saturating_sub((publish / 10).min(Duration::from_millis(500)))
+}
+
+fn topics(sns: &Sns) -> Result<SnsTopics, ExitReason> {
     if sns.topics.is_empty() && sns.topic_arn_prefix.is_none() {
-        return Err(Trouble::plain(
+        return Err(ExitReason::plain(
             "settings: no topic is configured: set sns.topic_arn_prefix \
              (OUTBOX_SNS__TOPIC_ARN_PREFIX) or entries of sns.topics",
         ));
@@ -75,11 +82,11 @@ fn topics(sns: &Sns) -> Result<SnsTopics, Trouble> {
     if let Some(prefix) = &sns.topic_arn_prefix {
         topics = topics
             .under(prefix)
-            .map_err(|error| Trouble::new("settings: sns.topic_arn_prefix", error))?;
+            .map_err(|error| ExitReason::new("settings: sns.topic_arn_prefix", error))?;
     }
     for (name, arn) in &sns.topics {
         let topic = SnsTopic::new(arn.clone())
-            .map_err(|error| Trouble::new(format!("settings: sns.topics.{name}"), error))?;
+            .map_err(|error| ExitReason::new(format!("settings: sns.topics.{name}"), error))?;
         topics = topics.with_topic(name, topic.with_profile(profile.clone()));
     }
     Ok(topics)
@@ -92,9 +99,10 @@ struct Signals {
 }
 
 impl Signals {
-    fn new() -> Result<Self, Trouble> {
-        let listen =
-            |kind| signal(kind).map_err(|error| Trouble::new("signals cannot be awaited", error));
+    fn new() -> Result<Self, ExitReason> {
+        let listen = |kind| {
+            signal(kind).map_err(|error| ExitReason::new("signals cannot be awaited", error))
+        };
         Ok(Self {
             terminate: listen(SignalKind::terminate())?,
             interrupt: listen(SignalKind::interrupt())?,

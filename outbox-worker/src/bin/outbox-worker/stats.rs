@@ -1,23 +1,23 @@
 //! What waits, for people and for scripts.
 
-use std::num::NonZeroU32;
-
-use outbox_core::{Count, OutboxStats, OutboxStore};
+use outbox_core::{Count, OutboxStats, OutboxStore, TableNames};
 use serde_json::{Value, json};
 
 use crate::database;
+use crate::exit_reason::ExitReason;
 use crate::settings::Settings;
-use crate::trouble::Trouble;
 
 /// Prints the figures of the outbox.
-pub(crate) async fn stats(settings: &Settings, as_json: bool) -> Result<(), Trouble> {
-    let store = database::store(settings, NonZeroU32::MIN).await?;
-    let stats =
-        store.stats().await.map_err(|error| Trouble::new("the outbox cannot be counted", error))?;
+pub(crate) async fn stats(settings: &Settings, as_json: bool) -> Result<(), ExitReason> {
+    let store = database::store_to_read(settings).await?;
+    let stats = store
+        .stats()
+        .await
+        .map_err(|error| ExitReason::new("the outbox cannot be counted", error))?;
     if as_json {
         println!("{}", object(&stats));
     } else {
-        print_table(&stats);
+        print_table(&stats, &database::tables(settings)?);
     }
     Ok(())
 }
@@ -32,12 +32,19 @@ fn rows(stats: &OutboxStats) -> [(&'static str, Count); 5] {
     ]
 }
 
-fn print_table(stats: &OutboxStats) {
+fn print_table(stats: &OutboxStats, names: &TableNames) {
     for (name, count) in rows(stats) {
         println!("{name:<13}{count}");
     }
     let age = stats.oldest_ready.map_or("-".to_owned(), |age| format!("{} s", age.as_secs()));
     println!("{:<13}{age}", "oldest ready");
+    let failed = [(stats.retrying, "message", "retrying"), (stats.dead, "dead_letter", "dead")];
+    let told = failed.into_iter().filter(|(count, ..)| !count.is_empty());
+    let places: Vec<String> =
+        told.map(|(_, table, kind)| format!("{} ({kind})", names.quoted(table, '"'))).collect();
+    if !places.is_empty() {
+        println!("{:<13}column last_error of {}", "why", places.join(" and "));
+    }
 }
 
 fn object(stats: &OutboxStats) -> Value {

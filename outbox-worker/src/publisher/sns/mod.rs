@@ -8,8 +8,8 @@
 //! message stands alone: the others are published and only it fails with
 //! [`Message`](outbox_core::FailureKind::Message).
 //!
-//! A call can so take three times as long as one request: whoever sets it a limit of time should
-//! leave room for that.
+//! A call can so take three times as long as one request. [`SnsPublisher::with_time_limit`] bounds
+//! it without forgetting what SNS has answered by then.
 //!
 //! # Failures
 //!
@@ -71,6 +71,7 @@
 //! behind it after an operator's replay, which is meant to be delivered again.
 
 mod attributes;
+mod call;
 mod classify;
 #[cfg(feature = "aws")]
 mod client;

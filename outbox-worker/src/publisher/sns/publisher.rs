@@ -4,20 +4,23 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use aws_sdk_sns::Client;
-use futures_util::stream::{FuturesUnordered, StreamExt};
 use outbox_core::{BatchLimit, OutboxMessage, PublishOutcomes, Publisher};
 
+use super::call::{Call, TimeLeft};
 use super::entry::SnsEntry;
 use super::pack::{self, pack};
-use super::request::{Answer, Request};
+use super::request::Request;
 use super::topics::{SnsTopic, SnsTopics};
 use super::verdicts::Verdicts;
 
 const BATCH: NonZeroUsize = NonZeroUsize::MIN.saturating_add(pack::MOST - 1);
 const CONCURRENCY: NonZeroUsize = NonZeroUsize::MIN.saturating_add(3);
+/// Below the publish timeout of a dispatcher with default settings.
+const TIME_LIMIT: Duration = Duration::from_millis(7500);
 
 /// Sends messages to topics of AWS SNS.
 ///
@@ -44,12 +47,13 @@ pub struct SnsPublisher {
     client: Client,
     topics: Arc<SnsTopics>,
     concurrency: NonZeroUsize,
+    time_limit: Duration,
 }
 
 impl SnsPublisher {
     /// Sends to these topics with this client.
     pub fn new(client: Client, topics: SnsTopics) -> Self {
-        Self { client, topics: Arc::new(topics), concurrency: CONCURRENCY }
+        Self { client, topics: Arc::new(topics), concurrency: CONCURRENCY, time_limit: TIME_LIMIT }
     }
 
     /// How many requests of one call are under way at a time.
@@ -58,6 +62,19 @@ impl SnsPublisher {
     /// refuses a request whole and the message to blame is searched for. Default: 4.
     pub fn with_concurrency(mut self, requests: NonZeroUsize) -> Self {
         self.concurrency = requests;
+        self
+    }
+
+    /// How long one call may take, however many requests it needs.
+    ///
+    /// A request that would not end in time is not begun: its messages fail with
+    /// [`Transient`](outbox_core::FailureKind::Transient), because nothing of them was sent. What
+    /// is under way at the end fails with [`Ambiguous`](outbox_core::FailureKind::Ambiguous), and
+    /// what was answered stands. So it belongs a little below the time after which the caller
+    /// drops the call, which loses all of that: in a dispatcher, the publish timeout.
+    /// Default: 7.5 s.
+    pub fn with_time_limit(mut self, limit: Duration) -> Self {
+        self.time_limit = limit;
         self
     }
 
@@ -114,21 +131,11 @@ impl Publisher for SnsPublisher {
     }
 
     async fn publish(&self, messages: &[OutboxMessage]) -> PublishOutcomes {
+        let time = TimeLeft::starting(self.time_limit);
         let mut verdicts = Verdicts::new(messages.len());
-        let mut waiting = self.requests(messages, &mut verdicts);
-        let mut under_way = FuturesUnordered::new();
-        loop {
-            while under_way.len() < self.concurrency.get()
-                && let Some(request) = waiting.pop_front()
-            {
-                under_way.push(request.send(&self.client));
-            }
-            match under_way.next().await {
-                Some(Answer::Complete(answers)) => verdicts.put_all(answers),
-                Some(Answer::Split(smaller)) => waiting.extend(smaller),
-                None => return verdicts.finish(),
-            }
-        }
+        let waiting = self.requests(messages, &mut verdicts);
+        let (client, concurrency) = (&self.client, self.concurrency);
+        Call { client, concurrency, time, waiting, verdicts }.finish().await
     }
 }
 
@@ -138,6 +145,7 @@ impl fmt::Debug for SnsPublisher {
         f.debug_struct("SnsPublisher")
             .field("topics", &self.topics)
             .field("concurrency", &self.concurrency)
+            .field("time_limit", &self.time_limit)
             .finish_non_exhaustive()
     }
 }

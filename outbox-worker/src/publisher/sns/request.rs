@@ -51,7 +51,7 @@ impl Request {
                 );
                 Answer::Split(self.split())
             }
-            Err(refusal) => Answer::Complete(self.all_fail(&refusal.failure())),
+            Err(refusal) => Answer::Complete(self.all_fail(&refusal.failure(self.topic.arn()))),
         }
     }
 
@@ -74,7 +74,7 @@ impl Request {
         let mut taken: BTreeMap<&str, Receipt> =
             taken.filter_map(|entry| Some((entry.id()?, receipt(entry)))).collect();
         let mut failed: BTreeMap<&str, Failure> =
-            output.failed().iter().map(|entry| (entry.id(), failure(entry))).collect();
+            output.failed().iter().map(|entry| (entry.id(), self.failure(entry))).collect();
 
         let mut verdict = |place: usize| {
             let id = place.to_string();
@@ -95,7 +95,14 @@ impl Request {
         reconciled
     }
 
-    fn all_fail(&self, failure: &Failure) -> Vec<(usize, Verdict)> {
+    fn failure(&self, entry: &BatchResultErrorEntry) -> Failure {
+        let text = entry.message().unwrap_or_default();
+        let class = classify_entry(entry.code(), entry.sender_fault(), text);
+        refusal::failure(class, Some(entry.code()), text, self.topic.arn())
+    }
+
+    /// This failure for each of its messages.
+    pub(crate) fn all_fail(&self, failure: &Failure) -> Vec<(usize, Verdict)> {
         self.entries.iter().map(|(place, _)| (*place, Err(failure.clone()))).collect()
     }
 
@@ -113,12 +120,6 @@ impl Request {
 
 fn receipt(entry: &PublishBatchResultEntry) -> Receipt {
     Receipt { broker_id: entry.message_id().map(str::to_owned) }
-}
-
-fn failure(entry: &BatchResultErrorEntry) -> Failure {
-    let text = entry.message().unwrap_or_default();
-    let class = classify_entry(entry.code(), entry.sender_fault(), text);
-    refusal::failure(class, Some(entry.code()), text)
 }
 
 fn unclear(summary: &str) -> Failure {

@@ -28,7 +28,7 @@ impl Verdicts {
 
     /// Whoever heard nothing of a message must assume that it may be out.
     pub(crate) fn finish(self) -> PublishOutcomes {
-        let unheard = || Failure::new(FailureKind::Ambiguous, "no verdict came for this message");
+        let unheard = || Failure::new(FailureKind::Ambiguous, "no answer from SNS in time");
         self.0.into_iter().map(|slot| slot.unwrap_or_else(|| Err(unheard()))).collect()
     }
 }

@@ -41,7 +41,8 @@ async fn two_stubs_know_nothing_of_each_other() {
     let second = SnsStub::start().await.unwrap();
 
     first.publish("m").send().await.unwrap();
-    let missing = client(&second).publish().topic_arn(&first.topic).message("m").send().await;
+    let missing =
+        client(&second, "test").publish().topic_arn(&first.topic).message("m").send().await;
 
     assert!(missing.is_err());
     assert!(second.journal().is_empty());

@@ -7,7 +7,7 @@ use outbox_testing::sns::SnsStub;
 
 use super::soon;
 
-const FORM: &str = "application/x-www-form-urlencoded";
+pub(super) const FORM: &str = "application/x-www-form-urlencoded";
 
 #[tokio::test]
 async fn a_request_that_is_no_form_is_malformed() {
@@ -48,13 +48,23 @@ async fn an_action_that_is_unknown_is_named_with_its_markup_escaped() {
 }
 
 async fn send(address: SocketAddr, content_type: &'static str, body: String) -> String {
+    send_with(address, "", content_type, body).await
+}
+
+/// `head` holds more lines of the head, each with its end.
+pub(super) async fn send_with(
+    address: SocketAddr,
+    head: &'static str,
+    content_type: &'static str,
+    body: String,
+) -> String {
     let exchange = move || {
         let mut stream = TcpStream::connect(address).unwrap();
         let length = body.len();
         write!(
             stream,
             "POST / HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
-             content-type: {content_type}\r\ncontent-length: {length}\r\n\r\n{body}"
+             content-type: {content_type}\r\ncontent-length: {length}\r\n{head}\r\n{body}"
         )
         .unwrap();
         let mut answer = String::new();

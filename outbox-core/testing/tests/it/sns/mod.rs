@@ -11,6 +11,7 @@ mod malformed;
 mod publish;
 mod publish_rules;
 mod refusals;
+mod signer;
 mod topics;
 
 use std::fmt::Debug;
@@ -39,7 +40,7 @@ impl Peer {
     }
 
     fn of(stub: SnsStub) -> Self {
-        Self { client: client(&stub), topic: stub.topic_arn("orders"), stub }
+        Self { client: client(&stub, "test"), topic: stub.topic_arn("orders"), stub }
     }
 
     fn publish(
@@ -61,13 +62,13 @@ impl Peer {
 }
 
 /// One attempt per call, so that every request of a test is the test's own.
-fn client(stub: &SnsStub) -> Client {
+fn client(stub: &SnsStub, access_key_id: &str) -> Client {
     let http = HttpClient::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
     let config = aws_sdk_sns::Config::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())
         .region(Region::new("us-east-1"))
         .endpoint_url(stub.endpoint_url())
-        .credentials_provider(Credentials::new("test", "test", None, None, "test"))
+        .credentials_provider(Credentials::new(access_key_id, "secret", None, None, "test"))
         .retry_config(RetryConfig::disabled())
         .http_client(http)
         .build();

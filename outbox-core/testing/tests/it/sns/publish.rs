@@ -20,6 +20,7 @@ async fn a_published_message_is_journalled_with_all_it_carried() {
     let [accepted] = &peer.stub.journal()[..] else { panic!("one message was published") };
     assert_eq!(accepted.number, 1);
     assert_eq!(accepted.request, 1);
+    assert_eq!(accepted.access_key_id.as_deref(), Some("test"));
     assert_eq!(accepted.topic_arn, "arn:aws:sns:us-east-1:000000000000:orders");
     assert_eq!(accepted.message, r#"{"id":1}"#);
     assert_eq!(accepted.subject.as_deref(), Some("an order"));

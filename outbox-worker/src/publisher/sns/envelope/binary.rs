@@ -3,12 +3,12 @@
 use outbox_core::{Failure, OutboxMessage};
 
 use super::extensions::{Extensions, filled, json, time};
-use super::{common, refused};
+use super::{attributes_of_both, refused};
 use crate::publisher::sns::attributes::Attributes;
 use crate::publisher::sns::text;
 
 pub(crate) fn wrap(message: &OutboxMessage) -> Result<(String, Attributes), Failure> {
-    let mut attributes = common(message, &message.content_type)?;
+    let mut attributes = attributes_of_both(message, &message.content_type)?;
     attributes.add("ce_specversion", "1.0")?;
     attributes.add("ce_time", &time(message))?;
     if let Some(subject) = filled(message.subject.as_deref()) {

@@ -49,7 +49,7 @@ fn refused(why: &str) -> Failure {
 }
 
 /// The attributes that both forms have, with this media type of the body.
-fn common(message: &OutboxMessage, content_type: &str) -> Result<Attributes, Failure> {
+fn attributes_of_both(message: &OutboxMessage, content_type: &str) -> Result<Attributes, Failure> {
     let mut attributes = Attributes::default();
     if !content_type.is_empty() {
         attributes.add("content-type", content_type)?;

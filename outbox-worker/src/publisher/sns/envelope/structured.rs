@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::extensions::{Extensions, filled, json, time};
-use super::{common, traceparent};
+use super::{attributes_of_both, traceparent};
 use crate::publisher::sns::attributes::Attributes;
 use crate::publisher::sns::text;
 
@@ -40,7 +40,7 @@ struct Data<'a> {
 }
 
 pub(crate) fn wrap(message: &OutboxMessage) -> Result<(String, Attributes), Failure> {
-    let attributes = common(message, MEDIA_TYPE)?;
+    let attributes = attributes_of_both(message, MEDIA_TYPE)?;
     let body = json(&CloudEvent {
         specversion: "1.0",
         id: message.id.to_string(),

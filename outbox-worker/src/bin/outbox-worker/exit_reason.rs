@@ -3,14 +3,16 @@
 use std::error::Error;
 use std::fmt;
 
+use outbox_worker::Chain;
+
 /// A sentence for the operator, with the causes behind it.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct ExitReason {
     sentence: String,
     cause: Option<Box<dyn Error + Send + Sync>>,
 }
 
-impl Trouble {
+impl ExitReason {
     pub(crate) fn new(
         sentence: impl Into<String>,
         cause: impl Into<Box<dyn Error + Send + Sync>>,
@@ -23,18 +25,12 @@ impl Trouble {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ExitReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut said = self.sentence.clone();
-        let mut cause = self.cause.as_deref().map(|cause| cause as &dyn Error);
-        while let Some(error) = cause {
-            let text = error.to_string();
-            // Some libraries repeat their source in their own text.
-            if !said.contains(&text) {
-                said = format!("{said}: {text}");
-            }
-            cause = error.source();
-        }
+        let said = match &self.cause {
+            Some(cause) => format!("{}: {}", self.sentence, Chain(&**cause)),
+            None => self.sentence.clone(),
+        };
         f.write_str(&said.replace(['\n', '\r'], " "))
     }
 }
