@@ -5,7 +5,7 @@ use std::future::Future;
 use outbox_core::Context;
 
 tokio::task_local! {
-    static AMBIENT: Context;
+    pub(crate) static AMBIENT: Context;
 }
 
 /// Makes a [`Context`] the ambient one for a future.

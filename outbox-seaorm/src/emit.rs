@@ -4,14 +4,14 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use outbox_core::IntoEnvelope;
+use outbox_core::{IntoEnvelope, StagedMessage};
 use sea_orm::{
     ActiveModelBehavior, ActiveModelTrait, DbErr, DeleteResult, EntityTrait, IntoActiveModel,
     Iterable, PrimaryKeyToColumn,
 };
 
-use crate::error::OutboxError;
-use crate::events::Events;
+use crate::error::{OutboxError, WriteKind, Written};
+use crate::events::{Events, insert_beside};
 use crate::hook::{ModelOf, row};
 use crate::stage::InTransaction;
 
@@ -20,9 +20,6 @@ use crate::stage::InTransaction;
 /// It is boxed, as `SeaORM`'s own are: the compiler reports a connection that is no transaction
 /// once, and for a nameless future it does so three times.
 pub type Saving<'a, T> = Pin<Box<dyn Future<Output = Result<T, DbErr>> + Send + 'a>>;
-
-type Build<'e, A> =
-    Box<dyn FnOnce(&ModelOf<A>, &mut Events) -> Result<(), OutboxError> + Send + 'e>;
 
 /// Puts an event beside the save of any active model, with or without hooks.
 ///
@@ -71,6 +68,8 @@ type Build<'e, A> =
 /// ```
 pub trait Emit: ActiveModelTrait {
     /// Stages this event once the call that follows has succeeded.
+    ///
+    /// It is encoded before: if that fails, nothing is written.
     fn emit<'e, E>(self, event: E) -> Emitting<'e, Self>
     where
         E: IntoEnvelope + Send + 'e,
@@ -79,6 +78,8 @@ pub trait Emit: ActiveModelTrait {
     }
 
     /// Stages the event that is built from the saved row, with what the database put into it.
+    ///
+    /// If it cannot be encoded, the row is written already, and the error says to roll it back.
     fn emit_with<'e, E, F>(self, build: F) -> Emitting<'e, Self>
     where
         E: IntoEnvelope,
@@ -94,8 +95,15 @@ impl<A: ActiveModelTrait> Emit for A {}
 #[must_use = "nothing is saved or staged before `insert`, `update`, `save` or `delete`"]
 pub struct Emitting<'e, A: ActiveModelTrait> {
     active: A,
-    events: Vec<Build<'e, A>>,
+    events: Vec<Before<'e, A>>,
 }
+
+/// Before the write: encodes an event that is known by then, and says how to go on after it.
+type Before<'e, A> = Box<dyn FnOnce(&Events) -> Result<After<'e, A>, OutboxError> + Send + 'e>;
+
+/// After the write: the message, made from the saved row or before.
+type After<'e, A> =
+    Box<dyn FnOnce(&ModelOf<A>, &Events) -> Result<StagedMessage, OutboxError> + Send + 'e>;
 
 impl<'e, A: ActiveModelTrait> Emitting<'e, A> {
     /// As [`Emit::emit`], one event more.
@@ -103,7 +111,10 @@ impl<'e, A: ActiveModelTrait> Emitting<'e, A> {
     where
         E: IntoEnvelope + Send + 'e,
     {
-        self.events.push(Box::new(|_, events| events.push(event)));
+        self.events.push(Box::new(|events| {
+            let message = events.encode(event)?;
+            Ok(Box::new(|_, _| Ok(message)))
+        }));
         self
     }
 
@@ -113,7 +124,8 @@ impl<'e, A: ActiveModelTrait> Emitting<'e, A> {
         E: IntoEnvelope,
         F: FnOnce(&ModelOf<A>) -> E + Send + 'e,
     {
-        self.events.push(Box::new(|saved, events| events.push(build(saved))));
+        let after: After<'e, A> = Box::new(|saved, events| events.encode(build(saved)));
+        self.events.push(Box::new(|_| Ok(after)));
         self
     }
 }
@@ -134,9 +146,9 @@ where
         C: InTransaction,
     {
         Box::pin(async move {
-            let events = Events::open()?;
+            let events = Prepared::<A>::new(self.events)?;
             let saved = self.active.insert(db).await?;
-            staged::<A, C>(self.events, events, saved, db).await
+            events.stage(WriteKind::Insert, saved, db).await
         })
     }
 
@@ -151,9 +163,9 @@ where
         C: InTransaction,
     {
         Box::pin(async move {
-            let events = Events::open()?;
+            let events = Prepared::<A>::new(self.events)?;
             let saved = self.active.update(db).await?;
-            staged::<A, C>(self.events, events, saved, db).await
+            events.stage(WriteKind::Update, saved, db).await
         })
     }
 
@@ -188,7 +200,7 @@ impl<'e, A: ActiveModelBehavior + Send + 'e> Emitting<'e, A> {
         C: InTransaction,
     {
         Box::pin(async move {
-            let events = Events::open()?;
+            let events = Prepared::<A>::new(self.events)?;
             let select = row::locked(&self.active);
             let before = match select {
                 Some(select) => select.one(db).await?,
@@ -196,24 +208,46 @@ impl<'e, A: ActiveModelBehavior + Send + 'e> Emitting<'e, A> {
             };
             let deleted = self.active.delete(db).await?;
             if let Some(row) = before.filter(|_| deleted.rows_affected > 0) {
-                staged::<A, C>(self.events, events, row, db).await?;
+                events.stage(WriteKind::Delete, row, db).await?;
             }
             Ok(deleted)
         })
     }
 }
 
-async fn staged<A: ActiveModelTrait, C: InTransaction>(
-    builds: Vec<Build<'_, A>>,
-    mut events: Events,
-    row: ModelOf<A>,
-    db: &C,
-) -> Result<ModelOf<A>, DbErr> {
-    for build in builds {
-        build(&row, &mut events)?;
+/// The events of a write that is about to happen.
+struct Prepared<'e, A: ActiveModelTrait> {
+    events: Events,
+    messages: Vec<After<'e, A>>,
+}
+
+impl<'e, A: ActiveModelTrait> Prepared<'e, A> {
+    fn new(emitted: Vec<Before<'e, A>>) -> Result<Self, OutboxError> {
+        let events = Events::open()?;
+        let messages = emitted.into_iter().map(|event| event(&events)).collect::<Result<_, _>>()?;
+        Ok(Self { events, messages })
     }
-    events.insert(db).await?;
-    Ok(row)
+
+    /// Stages all of them, in the order in which they were added.
+    async fn stage<C: InTransaction>(
+        self,
+        write: WriteKind,
+        row: ModelOf<A>,
+        db: &C,
+    ) -> Result<ModelOf<A>, DbErr> {
+        let events = self.with_row(&row);
+        insert_beside(Written::of::<A>(write), events, db).await?;
+        Ok(row)
+    }
+
+    fn with_row(self, row: &ModelOf<A>) -> Result<Events, OutboxError> {
+        let Self { mut events, messages } = self;
+        for message in messages {
+            let message = message(row, &events)?;
+            events.push_encoded(message);
+        }
+        Ok(events)
+    }
 }
 
 impl<A: ActiveModelTrait> fmt::Debug for Emitting<'_, A> {

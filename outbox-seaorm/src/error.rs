@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use outbox_core::{EncodeError, SettingsError, TableNames};
-use sea_orm::{DbErr, RuntimeErr};
+use sea_orm::{ActiveModelTrait, DbErr, EntityName, RuntimeErr};
 
 /// Why no event was staged.
 ///
@@ -14,7 +14,12 @@ use sea_orm::{DbErr, RuntimeErr};
 /// deadlock, a serialization failure) stays the `DbErr` that it was, so that a loop that repeats
 /// transactions still recognises it.
 ///
-/// Whatever the error: roll the transaction back. A row that was written before it is still in it.
+/// Whatever the error: roll the transaction back. A row that was written before it is still in it,
+/// and where it is the row that the events are about, the text of the [`DbErr`] says so.
+///
+/// What `Display` writes quotes no value of an event. What serde said about a payload is the
+/// `source` of [`Encode`](Self::Encode): its own words quote none either, but an implementation of
+/// `Serialize` may put one into an error that it makes up.
 ///
 /// ```
 /// use outbox_seaorm::OutboxError;
@@ -79,7 +84,10 @@ impl OutboxError {
     /// Finds the error of the outbox in what a call of `SeaORM` returned.
     pub fn of(error: &DbErr) -> Option<&Self> {
         match error {
-            DbErr::TryIntoErr { source, .. } => source.downcast_ref(),
+            DbErr::TryIntoErr { source, .. } => match source.downcast_ref::<Unstaged>() {
+                Some(unstaged) => unstaged.cause.downcast_ref(),
+                None => source.downcast_ref(),
+            },
             _ => None,
         }
     }
@@ -87,7 +95,60 @@ impl OutboxError {
 
 impl From<OutboxError> for DbErr {
     fn from(error: OutboxError) -> Self {
-        Self::TryIntoErr { from: "event", into: "outbox record", source: Arc::new(error) }
+        travelling(Arc::new(error))
+    }
+}
+
+fn travelling(source: Arc<dyn Error + Send + Sync>) -> DbErr {
+    DbErr::TryIntoErr { from: "event", into: "outbox record", source }
+}
+
+/// A write that has happened, inside of a transaction that is still open.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    write: WriteKind,
+    table: &'static str,
+}
+
+impl Written {
+    pub(crate) fn of<A: ActiveModelTrait>(write: WriteKind) -> Self {
+        Self { write, table: A::Entity::default().table_name() }
+    }
+
+    /// Adds to an error of the outbox that the row is written already.
+    pub(crate) fn without_events(self, error: DbErr) -> DbErr {
+        match error {
+            DbErr::TryIntoErr { source: cause, .. } if cause.is::<OutboxError>() => {
+                travelling(Arc::new(Unstaged { written: self, cause }))
+            }
+            other => other,
+        }
+    }
+}
+
+/// An [`OutboxError`] about the events of a row that is written already.
+///
+/// It speaks for its cause, whose own source is its source, so that nothing is said twice.
+#[derive(Debug)]
+struct Unstaged {
+    written: Written,
+    cause: Arc<dyn Error + Send + Sync>,
+}
+
+impl fmt::Display for Unstaged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { written: Written { write, table }, cause } = self;
+        write!(
+            f,
+            "{cause}; the {write} of `{table}` stands in this transaction without its events, \
+             roll it back"
+        )
+    }
+}
+
+impl Error for Unstaged {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.source()
     }
 }
 

@@ -6,7 +6,7 @@ use outbox_core::{Context, IntoEnvelope, StagedMessage};
 use sea_orm::{ConnectionTrait, DbErr};
 
 use crate::context::current_context;
-use crate::error::{OutboxError, explained};
+use crate::error::{OutboxError, Written, explained};
 use crate::install;
 use crate::settings::OutboxSettings;
 use crate::statement::insert::insert;
@@ -32,9 +32,15 @@ impl Events {
     /// # Errors
     /// [`OutboxError::Encode`] if it cannot be turned into a message.
     pub fn push<E: IntoEnvelope>(&mut self, event: E) -> Result<(), OutboxError> {
-        let source = self.settings.source()?;
-        self.staged.push(event.into_envelope().encode(source, &self.context)?);
+        let message = self.encode(event)?;
+        self.push_encoded(message);
         Ok(())
+    }
+
+    /// The message of an event, which is not added yet.
+    pub(crate) fn encode<E: IntoEnvelope>(&self, event: E) -> Result<StagedMessage, OutboxError> {
+        let source = self.settings.source()?;
+        Ok(event.into_envelope().encode(source, &self.context)?)
     }
 
     /// Adds a message that is encoded already.
@@ -55,8 +61,21 @@ impl Events {
     /// Stages all of them; without any, nothing is sent to the database.
     pub(crate) async fn insert<C: ConnectionTrait>(self, db: &C) -> Result<(), DbErr> {
         let tables = self.settings.table_names();
-        insert(db, tables, &self.staged).await.map_err(|error| explained(error, tables))
+        insert(db, &self.settings, &self.staged).await.map_err(|error| explained(error, tables))
     }
+}
+
+/// Stages the events of a row that is written already, which an error then says.
+pub(crate) async fn insert_beside<C: ConnectionTrait>(
+    written: Written,
+    events: Result<Events, OutboxError>,
+    db: &C,
+) -> Result<(), DbErr> {
+    let staged = match events {
+        Ok(events) => events.insert(db).await,
+        Err(error) => Err(error.into()),
+    };
+    staged.map_err(|error| written.without_events(error))
 }
 
 /// What [`Stage::stage_all`](crate::Stage::stage_all) takes: any number of events of one type, or

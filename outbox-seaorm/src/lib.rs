@@ -156,6 +156,8 @@ mod error;
 mod events;
 mod hook;
 mod install;
+#[cfg(feature = "tower")]
+mod layer;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod mapping;
 mod raised;
@@ -164,6 +166,7 @@ mod stage;
 mod statement;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 mod store;
+mod wake;
 
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use connect::{PoolOptions, connect};
@@ -173,6 +176,8 @@ pub use error::{OutboxError, Refusal, WriteKind};
 pub use events::{Events, IntoEvents};
 pub use hook::{Change, ModelOf, OutboxAggregate, trust_transaction_type};
 pub use install::scope;
+#[cfg(feature = "tower")]
+pub use layer::{ContextLayer, ContextService, DroppedHeaders};
 pub use outbox_core::{
     Context, EncodeError, Envelope, Environment, EventExt, EventId, Headers, IntoEnvelope,
     OutboxEvent, Schedule, SettingsError, TableNames,
@@ -183,6 +188,7 @@ pub use settings::OutboxSettings;
 pub use stage::{InTransaction, Stage};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use store::SeaOrmStore;
+pub use wake::{CommitNotifier, Wake};
 
 /// What the generated hooks call; no part of the promise.
 #[doc(hidden)]

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use outbox_core::{Environment, SettingsError, TableNames};
 
+use crate::wake::Wake;
+
 const SOURCE: &str = "a URI reference without spaces, like https://shop.example/orders";
 
-/// The source of an application's events and the tables of its outbox.
+/// The source of an application's events, the tables of its outbox, and who wakes the worker.
 ///
 /// The source becomes the `CloudEvents` attribute of this name: together with the event id it
 /// names the event to the world, so it says which application the event comes from.
@@ -14,6 +16,7 @@ const SOURCE: &str = "a URI reference without spaces, like https://shop.example/
 pub struct OutboxSettings {
     source: Result<Arc<str>, SettingsError>,
     tables: TableNames,
+    wake: Wake,
 }
 
 impl OutboxSettings {
@@ -29,7 +32,7 @@ impl OutboxSettings {
         } else {
             Ok(source.into())
         };
-        Self { source, tables: TableNames::default() }
+        Self { source, tables: TableNames::default(), wake: Wake::default() }
     }
 
     /// Uses the tables with this schema and prefix.
@@ -38,7 +41,14 @@ impl OutboxSettings {
         self
     }
 
-    /// Reads `{prefix}SOURCE`, `{prefix}SCHEMA` and `{prefix}PREFIX` from the environment.
+    /// Has the worker woken like this. Default: [`Wake::Gated`].
+    pub const fn wake(mut self, wake: Wake) -> Self {
+        self.wake = wake;
+        self
+    }
+
+    /// Reads `{prefix}SOURCE`, `{prefix}SCHEMA`, `{prefix}PREFIX` and `{prefix}WAKE` from the
+    /// environment.
     ///
     /// # Errors
     /// [`SettingsError`] if there is no source, or a value cannot be used.
@@ -59,12 +69,23 @@ impl OutboxSettings {
             .map_err(|_| environment.refuse("PREFIX", "at most 39 bytes without NUL"))?;
         let tables = TableNames::new(environment.text("SCHEMA"), prefix)
             .map_err(|_| environment.refuse("SCHEMA", "1 to 63 bytes without NUL"))?;
-        Ok(settings.tables(tables))
+        let wake = match environment.text("WAKE") {
+            None => Wake::default(),
+            Some(text) => {
+                Wake::parse(text).ok_or_else(|| environment.refuse("WAKE", Wake::WANTED))?
+            }
+        };
+        Ok(settings.tables(tables).wake(wake))
     }
 
     /// Schema and prefix of the tables.
     pub const fn table_names(&self) -> &TableNames {
         &self.tables
+    }
+
+    /// Who wakes the worker.
+    pub const fn wakes(&self) -> Wake {
+        self.wake
     }
 
     pub(crate) fn source(&self) -> Result<&Arc<str>, SettingsError> {

@@ -22,6 +22,7 @@ mod watch;
 mod web;
 mod worker;
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -128,10 +129,22 @@ async fn serve(
     let watch = Watch::start(sns);
     signals.next().await;
     server.stop().await?;
+    let has_worker = worker.is_some();
     if let Some(worker) = worker {
         worker.drain().await?;
     }
-    watch.stop().await
+    watch.stop().await?;
+
+    let accepted = sns.accepted();
+    // A worker of its own may have sent to a topic that nobody here can look into.
+    if has_worker || !accepted.is_empty() {
+        let messages = accepted.iter().filter(|arrival| !arrival.id.is_empty());
+        let events: BTreeSet<_> = messages.clone().map(|arrival| &arrival.id).collect();
+        let duplicates = messages.count() - events.len();
+        say!();
+        say!("delivered {} events, {duplicates} duplicates", events.len());
+    }
+    Ok(())
 }
 
 /// Drives the API, waits for all that it committed, and counts.

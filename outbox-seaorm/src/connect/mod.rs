@@ -11,6 +11,8 @@ use std::time::Duration;
 use outbox_core::{StoreError, StoreErrorKind};
 use sea_orm::DatabaseConnection;
 
+use crate::mapping::Cause;
+
 /// How a worker's pool behaves.
 ///
 /// ```
@@ -68,25 +70,33 @@ impl Default for PoolOptions {
 ///
 /// # Errors
 /// [`StoreErrorKind::InvalidArgument`] for a URL that cannot be used,
-/// [`StoreErrorKind::Unavailable`] for a database that cannot be reached, whose source names host
-/// and port. No error shows the URL, the user or the password.
+/// [`StoreErrorKind::Unavailable`] for a database that cannot be reached. The source is a sentence
+/// for the operator: what the URL must be, or host and port. No error shows the URL, the user or the
+/// password.
 pub async fn connect(url: &str, options: PoolOptions) -> Result<DatabaseConnection, StoreError> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
         #[cfg(feature = "postgres")]
         Some("postgres" | "postgresql") => postgres::connect(url, options).await,
         #[cfg(feature = "sqlite")]
         Some("sqlite") => sqlite::connect(url, &options).await,
-        _ => Err(StoreError::new(StoreErrorKind::InvalidArgument, SCHEMES)),
+        Some("mysql" | "mariadb") => Err(unusable_url(format!(
+            "MySQL and MariaDB are not supported yet: use a {SCHEMES} URL"
+        ))),
+        _ => Err(unusable_url(format!("the database URL must begin with {SCHEMES}"))),
     }
 }
 
 const SCHEMES: &str = if cfg!(all(feature = "postgres", feature = "sqlite")) {
-    "a database URL begins with postgres:// or sqlite:"
+    "postgres:// or sqlite://"
 } else if cfg!(feature = "postgres") {
-    "a database URL begins with postgres://"
+    "postgres://"
 } else {
-    "a database URL begins with sqlite:"
+    "sqlite://"
 };
+
+fn unusable_url(why: impl Into<String>) -> StoreError {
+    StoreError::new(StoreErrorKind::InvalidArgument, CONNECT).with_source(Cause(why.into()))
+}
 
 /// What [`StoreError`] names as the operation.
 const CONNECT: &str = "connect";

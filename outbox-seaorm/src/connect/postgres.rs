@@ -8,7 +8,7 @@ use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sea_orm::sqlx::{AssertSqlSafe, ConnectOptions, Connection, Error, Executor};
 use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
 
-use super::{CONNECT, PoolOptions};
+use super::{CONNECT, PoolOptions, unusable_url};
 use crate::mapping::{Cause, from_sqlx};
 
 /// The pool is built here and not by SeaORM, whose traces and panics show the URL.
@@ -17,7 +17,10 @@ pub(super) async fn connect(
     options: PoolOptions,
 ) -> Result<DatabaseConnection, StoreError> {
     let server: PgConnectOptions = url.parse().map_err(|_: Error| {
-        StoreError::new(StoreErrorKind::InvalidArgument, "the database URL cannot be parsed")
+        unusable_url(
+            "the database URL cannot be parsed: its form is \
+             postgres://user:password@host:port/database, special characters as %XX",
+        )
     })?;
     let server = server.application_name(&options.application_name).disable_statement_logging();
     try_once(&server, options.acquire_timeout).await?;

@@ -9,7 +9,7 @@ use sea_orm::sqlx::sqlite::{
 use sea_orm::sqlx::{ConnectOptions, Error};
 use sea_orm::{DatabaseConnection, SqlxSqliteConnector};
 
-use super::{CONNECT, PoolOptions};
+use super::{CONNECT, PoolOptions, unusable_url};
 use crate::mapping::{Cause, from_sqlx};
 
 /// How long a file that others write to is left alone between two tries.
@@ -20,7 +20,7 @@ pub(super) async fn connect(
     options: &PoolOptions,
 ) -> Result<DatabaseConnection, StoreError> {
     let file: SqliteConnectOptions = url.parse().map_err(|_: Error| {
-        StoreError::new(StoreErrorKind::InvalidArgument, "the database URL cannot be parsed")
+        unusable_url("the database URL cannot be parsed: its form is sqlite:///folder/file")
     })?;
     let file = file
         .create_if_missing(false)

@@ -3,6 +3,7 @@
 //! The schema is made by the migrations, which never look in here; a test holds the one against the
 //! other.
 
+pub(crate) mod record;
 mod table;
 mod tables;
 

@@ -1,40 +1,7 @@
 //! All tables.
 
+use super::record::ALL;
 use super::table::Table;
-
-/// An event with its bookkeeping, wherever it lies.
-const RECORD: &[&str] = &[
-    "lane",
-    "position",
-    "id",
-    "format",
-    "transport",
-    "event_type",
-    "event_version",
-    "topic",
-    "source",
-    "subject",
-    "partition_key",
-    "ordering_key",
-    "content_type",
-    "payload",
-    "size",
-    "headers",
-    "tenant",
-    "correlation_id",
-    "causation_id",
-    "traceparent",
-    "tracestate",
-    "occurred_at",
-    "created_at",
-    "deliver_at",
-    "available_at",
-    "attempts",
-    "replays",
-    "revision",
-    "first_failed_at",
-    "last_error",
-];
 
 /// Every table.
 pub const TABLES: [Table; 11] =
@@ -100,5 +67,5 @@ const fn plain(word: &'static str, own: &'static [&'static str]) -> Table {
 }
 
 const fn record(word: &'static str, own: &'static [&'static str]) -> Table {
-    Table { word, shared: RECORD, own }
+    Table { word, shared: &ALL, own }
 }

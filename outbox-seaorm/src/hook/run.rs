@@ -5,8 +5,8 @@ use std::marker::PhantomData;
 
 use sea_orm::{ConnectionTrait, DbErr};
 
-use crate::error::{OutboxError, WriteKind};
-use crate::events::Events;
+use crate::error::{OutboxError, WriteKind, Written};
+use crate::events::{Events, insert_beside};
 use crate::hook::aggregate::HasOutboxHooks;
 use crate::hook::change::{Assigned, Change, ModelOf};
 use crate::hook::guard::guard;
@@ -70,12 +70,15 @@ where
         db: &C,
         saved: Saved,
     ) -> Result<ModelOf<A>, DbErr> {
-        let events = match saved {
-            Saved::Inserted => events::<A>(Change::Inserted(&model))?,
-            Saved::Updated(assigned) => events::<A>(Change::Updated { after: &model, assigned })?,
+        let (write, change) = match saved {
+            Saved::Inserted => (WriteKind::Insert, Change::Inserted(&model)),
             Saved::Nothing => return Ok(model),
+            Saved::Updated(assigned) => {
+                (WriteKind::Update, Change::Updated { after: &model, assigned })
+            }
         };
-        events.insert(db).await?;
+        let events = events::<A>(change);
+        insert_beside(Written::of::<A>(write), events, db).await?;
         Ok(model)
     }
 
@@ -108,7 +111,8 @@ where
         deleted: Option<ModelOf<A>>,
     ) -> Result<A, DbErr> {
         if let Some(row) = deleted {
-            events::<A>(Change::Deleted(&row))?.insert(db).await?;
+            let events = events::<A>(Change::Deleted(&row));
+            insert_beside(Written::of::<A>(WriteKind::Delete), events, db).await?;
         }
         Ok(active)
     }

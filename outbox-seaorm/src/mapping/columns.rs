@@ -1,45 +1,14 @@
 //! Columns of the tables that hold messages.
 
 use crate::entity::MESSAGE;
+use crate::entity::record::{CONTENT, DELIVERY, FAILURES, NAME, joined};
 
 /// What is selected of a record, in the order in which it is decoded.
-///
-/// The first four name the record and must be readable for an outcome to refer to it. The last
-/// four tell of failures: they are constant while a record has no instant from which it is due.
-pub(crate) const RECORD: [&str; 28] = [
-    "lane",
-    "position",
-    "id",
-    "revision",
-    "format",
-    "transport",
-    "event_type",
-    "event_version",
-    "topic",
-    "source",
-    "subject",
-    "partition_key",
-    "ordering_key",
-    "content_type",
-    "payload",
-    "headers",
-    "tenant",
-    "correlation_id",
-    "causation_id",
-    "traceparent",
-    "tracestate",
-    "occurred_at",
-    "deliver_at",
-    "replays",
-    "available_at",
-    "attempts",
-    "first_failed_at",
-    "last_error",
-];
+pub(crate) const RECORD: [&str; 28] = joined(&[NAME, CONTENT, DELIVERY, FAILURES]);
 
 /// How many of [`RECORD`] are not about failures.
 #[cfg(feature = "postgres")]
-pub(crate) const STAGED: usize = 24;
+pub(crate) const STAGED: usize = RECORD.len() - FAILURES.len();
 
 /// Every column of a message's row, all of which move with it, as a list.
 pub(crate) fn moved() -> String {

@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use outbox_core::{
-    EventId, Format, Lane, OutboxMessage, OutboxRecord, Position, RecordRef, UndecodableRow,
+    EventId, Format, KeyRef, Lane, OutboxMessage, OutboxRecord, Position, RecordRef, UndecodableRow,
 };
 
 use super::cells::Cells;
+use super::columns::RECORD;
 use super::fields::{Fault, Fields};
 use super::time::duration;
 use super::words::Words;
@@ -41,8 +42,8 @@ impl Decoder {
         match record(&mut fields, reference, revision, &mut self.words) {
             Ok(record) => self.records.push(record),
             Err(fault) => {
-                let error = fault.to_string();
-                self.undecodable.push(UndecodableRow { reference, revision, error });
+                let (key, error) = (key(row, first), fault.to_string());
+                self.undecodable.push(UndecodableRow { reference, revision, key, error });
             }
         }
     }
@@ -55,6 +56,15 @@ fn name<C: Cells>(fields: &mut Fields<'_, C>) -> Result<(RecordRef, i32), Fault>
     let id = fields.uuid()?;
     let id = EventId::from_uuid(id).map_err(|_| fields.fault("is the nil UUID"))?;
     Ok((RecordRef { id, lane, position }, fields.int()?))
+}
+
+/// Key of a row that cannot be decoded as a whole, if these two columns can be.
+fn key<C: Cells>(row: &C, first: usize) -> Option<KeyRef> {
+    let text = |name: &str| {
+        let column = RECORD.iter().position(|column| *column == name)?;
+        row.text(first + column).ok()?
+    };
+    Some(KeyRef { topic: text("topic")?.into(), key: text("ordering_key")?.to_owned() })
 }
 
 fn record<C: Cells>(

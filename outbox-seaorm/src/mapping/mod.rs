@@ -14,4 +14,4 @@ mod words;
 
 pub(crate) use decode::Decoder;
 pub(crate) use error::{Cause, failed, from_sqlx, unreadable};
-pub(crate) use time::{duration, micros};
+pub(crate) use time::duration;

@@ -1,5 +1,6 @@
 //! SQL, one statement per function.
 
+pub(crate) mod clock;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) mod fleet;
 pub(crate) mod insert;
@@ -11,3 +12,5 @@ pub(crate) mod read;
 pub(crate) mod settle;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub(crate) mod stats;
+#[cfg(feature = "postgres")]
+pub(crate) mod unnest;

@@ -10,12 +10,7 @@ use sea_orm::{
 use uuid::Uuid;
 
 use crate::mapping::{failed, unreadable};
-
-/// SQLite's own clock in microseconds, of which it counts milliseconds.
-///
-/// It stands still within one statement.
-pub(crate) const NOW: &str = "(CAST(strftime('%s', 'now') AS INTEGER) * 1000000 \
-    + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)";
+use crate::statement::clock::SQLITE_NOW;
 
 /// A transaction that is a writer from its begin, with one instant for all that it does.
 ///
@@ -80,7 +75,7 @@ pub(crate) async fn now(
     db: &impl ConnectionTrait,
     operation: &'static str,
 ) -> Result<i64, StoreError> {
-    let statement = Statement::from_string(DbBackend::Sqlite, format!("SELECT {NOW}"));
+    let statement = Statement::from_string(DbBackend::Sqlite, format!("SELECT {SQLITE_NOW}"));
     let row = db.query_one_raw(statement).await.map_err(failed(operation))?;
     row.ok_or_else(|| unreadable(operation))?.try_get_by_index(0).map_err(failed(operation))
 }

@@ -4,6 +4,8 @@
 pub(crate) mod immediate;
 #[cfg(feature = "postgres")]
 mod postgres;
+#[cfg(feature = "postgres")]
+mod privileges;
 mod probe;
 #[cfg(feature = "sqlite")]
 mod sqlite;
@@ -38,6 +40,7 @@ pub struct SeaOrmStore {
 #[async_trait]
 trait Dialect: OutboxStore {
     async fn check(&self) -> Result<(), StoreError>;
+    async fn check_tables(&self) -> Result<(), StoreError>;
 }
 
 impl SeaOrmStore {
@@ -66,14 +69,26 @@ impl SeaOrmStore {
     }
 
     /// Checks once, before work begins, that the outbox's tables are there and that the
-    /// connection is fit for them.
+    /// connection is fit for them: a dispatcher can do all of its work.
     ///
     /// # Errors
     /// [`StoreErrorKind::SchemaMissing`] if the tables are missing or outdated,
+    /// [`StoreErrorKind::PermissionDenied`] if the role lacks a privilege, whose source names the
+    /// grants that are missing, [`StoreErrorKind::ReadOnly`] if the database takes no writes,
     /// [`StoreErrorKind::InvalidArgument`] if the connection's default isolation is too high, and
     /// the database's own.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.dialect.check().await
+    }
+
+    /// Checks that the outbox's tables are there and can be read, which is all that
+    /// [`stats`](OutboxStore::stats) needs.
+    ///
+    /// # Errors
+    /// [`StoreErrorKind::SchemaMissing`] if the tables are missing or outdated,
+    /// [`StoreErrorKind::PermissionDenied`] if the role may not read them, and the database's own.
+    pub async fn check_tables(&self) -> Result<(), StoreError> {
+        self.dialect.check_tables().await
     }
 }
 

@@ -5,11 +5,12 @@ use outbox_core::{
     Batch, Fleet, Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore,
     Outcome, ReadRequest, Settled, StoreError, StoreErrorKind, TableNames, WorkerCard,
 };
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, TryGetable};
 
+use super::privileges::{ALL, READ, lacking};
 use super::probe::{explained, lanes, probes};
 use super::{Dialect, refuse};
-use crate::mapping::{failed, unreadable};
+use crate::mapping::{Cause, failed, unreadable};
 use crate::statement::fleet::postgres::Heartbeat;
 use crate::statement::lane::postgres::Lanes;
 use crate::statement::read::postgres::Read;
@@ -27,6 +28,8 @@ pub(super) struct PostgresStore {
     heartbeat: Heartbeat,
     probes: Vec<String>,
     count_lanes: String,
+    lacks_any: String,
+    lacks_read: String,
 }
 
 impl PostgresStore {
@@ -40,36 +43,74 @@ impl PostgresStore {
             heartbeat: Heartbeat::new(names),
             probes: probes(names),
             count_lanes: lanes(names),
+            lacks_any: lacking(names, ALL),
+            lacks_read: lacking(names, READ),
         }
     }
 
-    async fn one(&self, text: &str) -> Result<QueryResult, StoreError> {
+    async fn rows(&self, text: &str) -> Result<Vec<QueryResult>, StoreError> {
         let statement = Statement::from_string(DbBackend::Postgres, text);
-        let row = self.db.query_one_raw(statement).await.map_err(failed("check"))?;
-        row.ok_or_else(|| unreadable("check"))
+        self.db.query_all_raw(statement).await.map_err(failed("check"))
+    }
+
+    async fn value<T: TryGetable>(&self, text: &str) -> Result<T, StoreError> {
+        let rows = self.rows(text).await?;
+        let row = rows.first().ok_or_else(|| unreadable("check"))?;
+        row.try_get_by_index(0).map_err(failed("check"))
+    }
+
+    /// Names every grant at once, so that an operator need not find them one by one.
+    async fn check_grants(&self, lacking: &str) -> Result<(), StoreError> {
+        let rows = self.rows(lacking).await?;
+        let grants: Result<Vec<String>, _> =
+            rows.iter().map(|row| row.try_get_by_index(0)).collect();
+        let grants = grants.map_err(failed("check"))?;
+        if grants.is_empty() {
+            return Ok(());
+        }
+        let cause = format!(
+            "the database role lacks privileges: GRANT {} to it",
+            grants.join(" and GRANT ")
+        );
+        Err(StoreError::new(StoreErrorKind::PermissionDenied, "check").with_source(Cause(cause)))
+    }
+
+    /// A standby takes no writes, nor does a server, database or role that was told so.
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        let read_only: String =
+            self.value("SELECT current_setting('transaction_read_only')").await?;
+        if read_only == "off" {
+            return Ok(());
+        }
+        let cause = "this PostgreSQL takes no writes (transaction_read_only is on): use the \
+                     primary server, or turn default_transaction_read_only off"
+            .to_owned();
+        Err(StoreError::new(StoreErrorKind::ReadOnly, "check").with_source(Cause(cause)))
     }
 }
 
 #[async_trait]
 impl Dialect for PostgresStore {
     async fn check(&self) -> Result<(), StoreError> {
-        for probe in &self.probes {
-            let statement = Statement::from_string(DbBackend::Postgres, probe);
-            let found = self.db.query_all_raw(statement).await;
-            found.map_err(|error| explained(failed("check")(error)))?;
-        }
-        let lanes: i64 =
-            self.one(&self.count_lanes).await?.try_get_by_index(0).map_err(failed("check"))?;
-        if lanes != i64::from(Lane::COUNT) {
-            return Err(explained(StoreError::new(StoreErrorKind::SchemaMissing, "check")));
-        }
-        let isolation: String = self
-            .one("SELECT current_setting('default_transaction_isolation')")
-            .await?
-            .try_get_by_index(0)
-            .map_err(failed("check"))?;
+        self.check_grants(&self.lacks_any).await?;
+        self.check_tables().await?;
+        self.check_writable().await?;
+        let isolation: String =
+            self.value("SELECT current_setting('default_transaction_isolation')").await?;
         if isolation != "read committed" {
             return Err(refuse("the sessions of the outbox must be READ COMMITTED by default"));
+        }
+        Ok(())
+    }
+
+    async fn check_tables(&self) -> Result<(), StoreError> {
+        self.check_grants(&self.lacks_read).await?;
+        for probe in &self.probes {
+            self.rows(probe).await.map_err(explained)?;
+        }
+        let lanes: i64 = self.value(&self.count_lanes).await?;
+        if lanes != i64::from(Lane::COUNT) {
+            return Err(explained(StoreError::new(StoreErrorKind::SchemaMissing, "check")));
         }
         Ok(())
     }

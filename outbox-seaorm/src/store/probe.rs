@@ -18,6 +18,15 @@ pub(super) fn lanes(names: &TableNames) -> String {
     format!("SELECT count(*) FROM {}", names.quoted("lane", '"'))
 }
 
+/// A write that changes nothing, for where no privilege tells whether writing is possible.
+///
+/// It must be a statement and not a transaction: of a file that is read-only, SQLite makes the
+/// transaction of a writer that of a reader, without a word.
+#[cfg(feature = "sqlite")]
+pub(super) fn write(names: &TableNames) -> String {
+    format!("UPDATE {} SET lane = lane WHERE false", names.quoted("lane", '"'))
+}
+
 /// Says what to do where the schema is the trouble.
 pub(super) fn explained(error: StoreError) -> StoreError {
     if error.kind() != StoreErrorKind::SchemaMissing {

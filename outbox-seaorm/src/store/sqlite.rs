@@ -8,8 +8,8 @@ use outbox_core::{
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement};
 
 use super::Dialect;
-use super::probe::{explained, lanes, probes};
-use crate::mapping::{failed, unreadable};
+use super::probe::{explained, lanes, probes, write};
+use crate::mapping::{Cause, failed, unreadable};
 use crate::statement::fleet::sqlite::Heartbeat;
 use crate::statement::lane::sqlite::Lanes;
 use crate::statement::read::sqlite::Read;
@@ -27,6 +27,7 @@ pub(super) struct SqliteStore {
     heartbeat: Heartbeat,
     probes: Vec<String>,
     count_lanes: String,
+    write: String,
 }
 
 impl SqliteStore {
@@ -40,6 +41,7 @@ impl SqliteStore {
             heartbeat: Heartbeat::new(names),
             probes: probes(names),
             count_lanes: lanes(names),
+            write: write(names),
         }
     }
 
@@ -48,11 +50,31 @@ impl SqliteStore {
         let row = self.db.query_one_raw(statement).await.map_err(failed("check"))?;
         row.ok_or_else(|| unreadable("check"))
     }
+
+    async fn check_writable(&self) -> Result<(), StoreError> {
+        let written = self.db.execute_unprepared(&self.write).await.map_err(failed("check"));
+        match written {
+            Err(error) if error.kind() == StoreErrorKind::ReadOnly => {
+                let cause = "this SQLite database takes no writes: the file and its folder must \
+                             be writable, and the URL without `mode=ro`"
+                    .to_owned();
+                Err(StoreError::new(StoreErrorKind::ReadOnly, "check").with_source(Cause(cause)))
+            }
+            // Whoever is in the way is writing there.
+            Err(error) if error.kind() != StoreErrorKind::Conflict => Err(error),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
 }
 
 #[async_trait]
 impl Dialect for SqliteStore {
     async fn check(&self) -> Result<(), StoreError> {
+        self.check_tables().await?;
+        self.check_writable().await
+    }
+
+    async fn check_tables(&self) -> Result<(), StoreError> {
         for probe in &self.probes {
             let statement = Statement::from_string(DbBackend::Sqlite, probe);
             let found = self.db.query_all_raw(statement).await;

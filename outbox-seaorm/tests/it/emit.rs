@@ -1,6 +1,8 @@
 //! Events beside the save of an entity without hooks.
 
-use outbox_seaorm::Emit;
+use std::error::Error;
+
+use outbox_seaorm::{Emit, OutboxError};
 use sea_orm::{ActiveModelTrait, ConnectionTrait, IntoActiveModel, Set, TransactionTrait};
 
 use crate::database::{TestDatabase, count};
@@ -14,11 +16,12 @@ on_both!(emit:
     a_delete_of_a_missing_row_emits_nothing,
     a_delete_that_a_trigger_prevents_emits_nothing,
     a_failed_save_emits_nothing,
+    a_known_event_that_does_not_serialize_keeps_the_row_from_being_written,
+    a_row_whose_event_does_not_serialize_is_to_be_rolled_back,
     a_save_emits_for_insert_and_update,
     an_insert_emits_from_the_saved_row,
     an_update_emits_from_the_saved_row,
     it_stands_beside_the_hooks,
-    a_payload_that_does_not_serialize_fails_the_call,
 );
 
 fn reserved(saved: &stock::Model) -> StockReserved {
@@ -137,13 +140,53 @@ async fn it_stands_beside_the_hooks(shop: TestDatabase) {
     assert_eq!(types(&shop.db).await, expected);
 }
 
-async fn a_payload_that_does_not_serialize_fails_the_call(shop: TestDatabase) {
+async fn a_known_event_that_does_not_serialize_keeps_the_row_from_being_written(
+    shop: TestDatabase,
+) {
     let txn = shop.db.begin().await.unwrap();
+    let kept = new_stock("A1", 2).insert(&txn).await.unwrap();
+    let mut change = kept.clone().into_active_model();
+    change.quantity = Set(9);
 
-    let saved =
-        new_stock("A1", 2).emit(ReportRequested).emit(Unserializable::new()).insert(&txn).await;
-    saved.unwrap_err();
+    let errors = [
+        new_stock("B2", 2).emit_with(reserved).emit(Unserializable::new()).insert(&txn).await,
+        change.emit(Unserializable::new()).update(&txn).await,
+    ];
+    let deleted = kept.into_active_model().emit(Unserializable::new()).delete(&txn).await;
+    txn.commit().await.unwrap();
 
-    assert_eq!(types(&txn).await, [""; 0]);
+    for error in errors.map(Result::unwrap_err).into_iter().chain([deleted.unwrap_err()]) {
+        let text = error.to_string();
+        assert!(text.ends_with("reports.unserializable does not serialize to JSON"), "{text}");
+    }
+    assert_eq!(count(&shop.db, "stock WHERE sku = 'A1' AND quantity = 2").await, 1);
+    assert_eq!(count(&shop.db, "stock").await, 1);
+    assert_eq!(types(&shop.db).await, [""; 0]);
+}
+
+async fn a_row_whose_event_does_not_serialize_is_to_be_rolled_back(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+    let kept = new_stock("A1", 2).insert(&txn).await.unwrap();
+    let mut change = kept.clone().into_active_model();
+    change.quantity = Set(9);
+    let bad = |_: &stock::Model| Unserializable::new();
+
+    let inserted = new_stock("B2", 2).emit(ReportRequested).emit_with(bad).insert(&txn).await;
+    let updated = change.emit_with(bad).update(&txn).await;
+    let deleted = kept.into_active_model().emit_with(bad).delete(&txn).await;
+    let (staged, left) = (types(&txn).await, count(&txn, "stock").await);
     txn.rollback().await.unwrap();
+
+    let errors = [inserted.unwrap_err(), updated.unwrap_err(), deleted.unwrap_err()];
+    for (error, write) in errors.iter().zip(["insert", "update", "delete"]) {
+        let expected = format!(
+            "payload of event reports.unserializable does not serialize to JSON; the {write} of \
+             `stock` stands in this transaction without its events, roll it back"
+        );
+        assert_eq!(error.source().unwrap().to_string(), expected);
+        assert_eq!(error.source().unwrap().source().unwrap().to_string(), "key must be a string");
+        assert!(matches!(OutboxError::of(error), Some(OutboxError::Encode(_))), "{error:?}");
+    }
+    assert_eq!((staged, left), (vec![], 1));
+    assert_eq!(count(&shop.db, "stock").await, 0);
 }

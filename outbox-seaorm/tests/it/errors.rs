@@ -2,21 +2,24 @@
 
 use std::error::Error;
 
-use outbox_seaorm::{EncodeError, OutboxError, Stage, scope};
+use outbox_seaorm::{Emit, EncodeError, OutboxError, OutboxEvent, Stage, scope};
 use outbox_seaorm::{OutboxSettings, TableNames};
-use sea_orm::{ActiveModelTrait, ConnectionTrait, DbErr, TransactionTrait};
+use sea_orm::{ActiveModelTrait, ConnectionTrait, DbErr, Set, TransactionTrait};
+use serde::ser::{Error as _, Serialize, Serializer};
 
 use crate::database::{TestDatabase, count, on_postgres};
 use crate::on_both;
-use crate::shop::{ReportRequested, new_order};
+use crate::shop::{ReportRequested, known, new_order, new_stock};
 use crate::staged::types;
 
 on_both!(errors:
     a_missing_table_names_the_migrations,
     a_payload_that_does_not_serialize_fails_the_save,
+    a_value_that_an_own_serialize_quotes_is_in_no_text_of_the_outbox,
     an_error_of_the_aggregate_fails_the_save,
     an_outdated_table_names_the_migrations,
     other_trouble_of_the_database_stays_what_it_was,
+    whichever_write_stands_is_named,
 );
 
 /// The outbox's own sentence, if the database's cause lies under it.
@@ -28,6 +31,16 @@ fn hint(error: &DbErr) -> String {
     outbox.to_string()
 }
 
+/// What the caller is told who asks no further.
+fn told(error: &DbErr) -> String {
+    error.to_string().replace("Error converting `event` into `outbox record`: ", "")
+}
+
+/// What is said of an order that is written before its events fail.
+fn stands(write: &str) -> String {
+    format!("; the {write} of `orders` stands in this transaction without its events, roll it back")
+}
+
 async fn a_payload_that_does_not_serialize_fails_the_save(shop: TestDatabase) {
     let txn = shop.db.begin().await.unwrap();
 
@@ -37,8 +50,10 @@ async fn a_payload_that_does_not_serialize_fails_the_save(shop: TestDatabase) {
 
     let outbox = OutboxError::of(&error).unwrap();
     assert!(matches!(outbox, OutboxError::Encode(EncodeError::Payload { .. })), "{outbox:?}");
+    assert_eq!(outbox.source().unwrap().to_string(), "key must be a string");
     let text = "payload of event reports.unserializable does not serialize to JSON";
     assert_eq!(outbox.to_string(), text);
+    assert_eq!(told(&error), format!("{text}{}", stands("insert")));
     assert_eq!(count(&shop.db, "orders").await, 0);
 }
 
@@ -49,8 +64,9 @@ async fn an_error_of_the_aggregate_fails_the_save(shop: TestDatabase) {
     txn.rollback().await.unwrap();
 
     let outbox = OutboxError::of(&error).unwrap();
-    assert_eq!(outbox.to_string(), "the aggregate could not tell its events");
     assert_eq!(outbox.source().unwrap().to_string(), "fourteen");
+    let text = "the aggregate could not tell its events";
+    assert_eq!(told(&error), format!("{text}{}", stands("insert")));
 }
 
 async fn a_missing_table_names_the_migrations(shop: TestDatabase) {
@@ -78,6 +94,58 @@ async fn an_outdated_table_names_the_migrations(shop: TestDatabase) {
 
     let text = hint(&error);
     assert!(text.contains("table \"outbox_message\" is older than this version"), "{text}");
+}
+
+async fn whichever_write_stands_is_named(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+    let placed = new_order(100).insert(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+    let mut change = known(&placed);
+    change.total = Set(80);
+    shop.db.execute_unprepared("ALTER TABLE outbox_message DROP COLUMN tracestate").await.unwrap();
+
+    let txn = shop.db.begin().await.unwrap();
+    let inserted = new_order(1).insert(&txn).await.unwrap_err();
+    txn.rollback().await.unwrap();
+    let txn = shop.db.begin().await.unwrap();
+    let updated = change.update(&txn).await.unwrap_err();
+    txn.rollback().await.unwrap();
+    let txn = shop.db.begin().await.unwrap();
+    let deleted = known(&placed).delete(&txn).await.unwrap_err();
+    txn.rollback().await.unwrap();
+
+    for (error, write) in [(inserted, "insert"), (updated, "update"), (deleted, "delete")] {
+        assert_eq!(told(&error), format!("{}{}", hint(&error), stands(write)));
+    }
+}
+
+/// An event that quotes itself where it does not serialize.
+#[derive(OutboxEvent)]
+#[outbox(type = "cards.entered", topic = "cards")]
+struct CardEntered {
+    number: &'static str,
+}
+
+impl Serialize for CardEntered {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(S::Error::custom(format!("{} is no card", self.number)))
+    }
+}
+
+async fn a_value_that_an_own_serialize_quotes_is_in_no_text_of_the_outbox(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    let staged = txn.stage(CardEntered { number: "4711" }).await.unwrap_err();
+    let emitted = new_stock("A1", 2).emit_with(|_| CardEntered { number: "4711" }).insert(&txn);
+    let emitted = emitted.await.unwrap_err();
+    txn.rollback().await.unwrap();
+
+    for error in [staged, emitted] {
+        assert!(error.to_string().contains("payload of event cards.entered"), "{error}");
+        assert!(!error.to_string().contains("4711"), "{error}");
+        let serde = OutboxError::of(&error).unwrap().source().unwrap();
+        assert_eq!(serde.to_string(), "4711 is no card");
+    }
 }
 
 /// SQLite knows no roles.

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use outbox_seaorm::{InTransaction, OutboxError, Refusal, WriteKind, trust_transaction_type};
 use sea_orm::{
     ActiveModelTrait, ConnectionTrait, DatabaseConnection, DatabaseExecutor, DatabaseTransaction,
-    DbBackend, DbErr, ExecResult, IntoDatabaseExecutor, QueryResult, Set, Statement,
-    TransactionSession, TransactionTrait,
+    DbBackend, DbErr, ExecResult, IntoDatabaseExecutor, QueryResult, RestrictedConnection,
+    RestrictedTransaction, Set, Statement, TransactionSession, TransactionTrait,
 };
 
 use crate::database::{TestDatabase, count};
@@ -129,10 +129,18 @@ fn only_an_open_transaction_can_stage_by_hand() {
     }
     impl<T> Otherwise for Stages<T> {}
 
-    let allowed = [Stages::<DatabaseTransaction>::IS, Stages::<Foreign<false>>::IS];
-    let refused = [Stages::<DatabaseConnection>::IS, Stages::<DatabaseExecutor<'_>>::IS];
+    let allowed = [
+        Stages::<DatabaseTransaction>::IS,
+        Stages::<RestrictedTransaction>::IS,
+        Stages::<Foreign<false>>::IS,
+    ];
+    let refused = [
+        Stages::<DatabaseConnection>::IS,
+        Stages::<DatabaseExecutor<'_>>::IS,
+        Stages::<RestrictedConnection>::IS,
+    ];
 
-    assert_eq!((allowed, refused), ([true; 2], [false; 2]));
+    assert_eq!((allowed, refused), ([true; 3], [false; 3]));
 }
 
 /// A transaction in a framework's clothes; trusted or not is part of the type.

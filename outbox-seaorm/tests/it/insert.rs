@@ -9,7 +9,7 @@ use sea_orm::prelude::{DateTimeUtc, Uuid};
 
 use crate::database::{SOURCE, TestDatabase, rows};
 use crate::on_both;
-use crate::shop::{OrderPlaced, ReportRequested};
+use crate::shop::{OrderPlaced, ReportRequested, StockReserved};
 use crate::staged::{payloads, texts};
 
 on_both!(insert:
@@ -17,6 +17,7 @@ on_both!(insert:
     a_delay_without_end_is_stored_as_a_far_instant,
     a_given_instant_is_stored_to_the_microsecond,
     a_payload_is_stored_byte_for_byte,
+    an_event_without_order_has_a_partition_key_alone,
     an_unscheduled_event_is_due_at_once,
     every_column_of_a_full_event_is_filled,
     the_lane_is_that_of_the_key_or_of_the_id,
@@ -40,6 +41,33 @@ struct Full {
 
 const FULL: Full = Full { id: 7, text: "naïve \u{1f980} \"\\\u{0}", big: 9_007_199_254_740_993 };
 
+/// What is stored of that event under [`context`], on its way to another topic.
+const FILLED: [(&str, &str); 23] = [
+    ("format", "1"),
+    ("transport", "sns"),
+    ("event_type", "orders.full"),
+    ("event_version", "65535"),
+    ("topic", "elsewhere"),
+    ("source", SOURCE),
+    ("subject", "orders/7"),
+    ("partition_key", "7"),
+    ("ordering_key", "7"),
+    ("content_type", "application/json"),
+    ("headers", r#"[["B","2"],["b","1"],["B","3"],["a","ä"]]"#),
+    ("tenant", "acme"),
+    ("correlation_id", "request-17"),
+    ("causation_id", "command-3"),
+    ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+    ("tracestate", "vendor=1"),
+    ("deliver_at", "null"),
+    ("available_at", "null"),
+    ("attempts", "0"),
+    ("replays", "0"),
+    ("revision", "0"),
+    ("first_failed_at", "null"),
+    ("last_error", "null"),
+];
+
 fn context() -> Context {
     let text = |text: &str| Some(text.to_owned());
     Context {
@@ -59,34 +87,11 @@ async fn every_column_of_a_full_event_is_filled(shop: TestDatabase) {
     txn.stage(event.to_topic("elsewhere")).await.unwrap();
     txn.commit().await.unwrap();
 
-    for (column, expected) in [
-        ("lane", Lane::of_key("elsewhere", "7").to_string().as_str()),
-        ("format", "1"),
-        ("transport", "sns"),
-        ("event_type", "orders.full"),
-        ("event_version", "65535"),
-        ("topic", "elsewhere"),
-        ("source", SOURCE),
-        ("subject", "orders/7"),
-        ("partition_key", "7"),
-        ("ordering_key", "7"),
-        ("content_type", "application/json"),
-        ("headers", r#"[["B","2"],["b","1"],["B","3"],["a","ä"]]"#),
-        ("tenant", "acme"),
-        ("correlation_id", "request-17"),
-        ("causation_id", "command-3"),
-        ("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
-        ("tracestate", "vendor=1"),
-        ("deliver_at", "null"),
-        ("available_at", "null"),
-        ("attempts", "0"),
-        ("replays", "0"),
-        ("revision", "0"),
-        ("first_failed_at", "null"),
-        ("last_error", "null"),
-    ] {
+    for (column, expected) in FILLED {
         assert_eq!(texts(&shop.db, column).await, [expected], "{column}");
     }
+    let lane = Lane::of_key("elsewhere", "7").to_string();
+    assert_eq!(texts(&shop.db, "lane").await, [lane]);
     let payload = payloads(&shop.db).await[0].len();
     let size: usize = texts(&shop.db, "size").await[0].parse().unwrap();
     assert!(size > payload + SOURCE.len(), "{size} of {payload}");
@@ -126,6 +131,16 @@ async fn the_lane_is_that_of_the_key_or_of_the_id(shop: TestDatabase) {
 
     let expected = [Lane::of_key("orders", "7").to_string(), Lane::of_id(id).to_string()];
     assert_eq!(texts(&shop.db, "lane").await, expected);
+}
+
+async fn an_event_without_order_has_a_partition_key_alone(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+
+    txn.stage(StockReserved { sku: "A1".into(), quantity: 1 }).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(texts(&shop.db, "partition_key").await, ["A1"]);
+    assert_eq!(texts(&shop.db, "ordering_key").await, ["null"]);
 }
 
 async fn an_unscheduled_event_is_due_at_once(shop: TestDatabase) {

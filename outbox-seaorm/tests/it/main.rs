@@ -14,8 +14,10 @@ mod errors;
 mod guard;
 mod hooks;
 mod insert;
+mod layer;
 mod nested;
 mod own_hooks;
+mod rbac;
 mod schema;
 mod settings;
 mod shop;
@@ -28,12 +30,14 @@ mod store_fleet;
 mod store_lease;
 mod store_park;
 mod store_plans;
+mod store_privileges;
 mod store_races;
 mod store_read;
 mod store_record;
 mod store_settle;
 mod store_stats;
 mod transactions;
+mod wake;
 
 /// Runs each promise as a test on both databases.
 macro_rules! on_both {

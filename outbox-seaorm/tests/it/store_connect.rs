@@ -128,6 +128,18 @@ async fn a_url_that_cannot_be_used_is_refused_without_being_shown() {
         assert_eq!(error.kind(), StoreErrorKind::InvalidArgument, "{url}");
         let text = format!("{} {error:?}", chain(&error));
         assert!(!text.contains("secret") && !text.contains("somebody"), "{text}");
+        assert!(text.contains("postgres://") || text.contains("sqlite://"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn mysql_is_told_that_it_is_not_supported() {
+    for url in ["mysql://somebody:secret@host/shop", "mariadb://somebody:secret@host/shop"] {
+        let error = connect(url, options()).await.unwrap_err();
+
+        let wanted = "connect: invalid argument: MySQL and MariaDB are not supported yet: \
+                      use a postgres:// or sqlite:// URL";
+        assert_eq!(chain(&error), wanted);
     }
 }
 

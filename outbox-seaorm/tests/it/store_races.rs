@@ -129,22 +129,17 @@ async fn an_owner_that_is_superseded_while_it_waits_settles_nothing(database: Te
     assert_eq!(outbox.count("message").await, 3);
 }
 
+/// The outcome of a record that is not there: its lane is locked all the same.
+fn of_nothing(lease: &LaneLease) -> Outcome {
+    let gone = RecordRef { id: EventId::new(), lane: lease.lane, position: Position(1) };
+    outcome(lease, gone, OutcomeKind::Published)
+}
+
 async fn settlements_and_renewals_of_the_same_lanes_never_deadlock(database: TestDatabase) {
     let outbox = Outbox::new(database);
     let leases = outbox.lease(64).await;
-    // Of records that are not there: the lanes are locked all the same.
-    let gone = |lease: &LaneLease| RecordRef {
-        id: EventId::new(),
-        lane: lease.lane,
-        position: Position(1),
-    };
-    let outcomes: Vec<Outcome> = leases
-        .iter()
-        .rev()
-        .map(|lease| outcome(lease, gone(lease), OutcomeKind::Published))
-        .collect();
-    let mut backwards = leases.clone();
-    backwards.reverse();
+    let outcomes: Vec<Outcome> = leases.iter().rev().map(of_nothing).collect();
+    let backwards: Vec<LaneLease> = leases.iter().rev().copied().collect();
 
     let rounds = 150;
     let settle = |outcomes: Vec<Outcome>| {

@@ -4,7 +4,8 @@ use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::{FORGOTTEN, fleet, topics};
-use crate::mapping::{failed, micros, unreadable};
+use crate::mapping::{failed, unreadable};
+use crate::statement::clock::micros;
 
 /// The statement that says that a worker lives.
 #[derive(Debug)]

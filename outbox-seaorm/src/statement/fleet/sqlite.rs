@@ -4,7 +4,8 @@ use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::DatabaseConnection;
 
 use super::{FORGOTTEN, fleet, topics};
-use crate::mapping::{micros, unreadable};
+use crate::mapping::unreadable;
+use crate::statement::clock::micros;
 use crate::store::immediate::Immediate;
 
 /// The statements that say that a worker lives.

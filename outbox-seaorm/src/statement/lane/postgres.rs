@@ -8,7 +8,8 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, State
 use uuid::Uuid;
 
 use super::{key_rows, leases, states, still_held};
-use crate::mapping::{failed, micros};
+use crate::mapping::failed;
+use crate::statement::clock::micros;
 
 /// The statements about leases of one outbox.
 #[derive(Debug)]

@@ -4,8 +4,9 @@ use outbox_core::{LaneLease, LaneState, LeaseRequest, LeaseTime, StoreError, Tab
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 
 use super::{key_rows, leases, states, still_held};
-use crate::mapping::{failed, micros};
-use crate::store::immediate::{Immediate, NOW, json_lanes, json_leases, statement};
+use crate::mapping::failed;
+use crate::statement::clock::{SQLITE_NOW, micros};
+use crate::store::immediate::{Immediate, json_lanes, json_leases, statement};
 
 /// The statements about leases of one outbox.
 #[derive(Debug)]
@@ -116,7 +117,7 @@ const HELD: &str = "l.expires_at > ?2 AND EXISTS (
 fn acquired(names: &TableNames) -> String {
     let (message, parked_key) = (names.quoted("message", '"'), names.quoted("parked_key", '"'));
     format!(
-        "SELECT lane, topic, ordering_key, position, available_at - {NOW}, NULL, NULL
+        "SELECT lane, topic, ordering_key, position, available_at - {SQLITE_NOW}, NULL, NULL
 FROM {message}
 WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
     AND attempts > 0 AND ordering_key IS NOT NULL

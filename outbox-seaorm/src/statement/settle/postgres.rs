@@ -10,7 +10,8 @@ use uuid::Uuid;
 use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
 use super::{Write, Written};
-use crate::mapping::{columns, failed, micros, unreadable};
+use crate::mapping::{columns, failed, unreadable};
+use crate::statement::clock::micros;
 
 /// The statements that settle in one outbox.
 #[derive(Debug)]

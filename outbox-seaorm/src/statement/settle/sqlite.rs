@@ -8,7 +8,8 @@ use sea_orm::DatabaseConnection;
 use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
 use super::{Write, Written};
-use crate::mapping::{columns, micros};
+use crate::mapping::columns;
+use crate::statement::clock::micros;
 use crate::store::immediate::{Immediate, hex, json_leases, json_list};
 
 /// The statements that settle in one outbox.

@@ -5,7 +5,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::BOUND;
 use crate::mapping::{failed, unreadable};
-use crate::store::immediate::NOW;
+use crate::statement::clock::SQLITE_NOW;
 
 /// The statement that counts in one outbox.
 #[derive(Debug)]
@@ -30,7 +30,7 @@ fn stats(names: &TableNames) -> String {
     let [message, parked, dead] =
         ["message", "parked", "dead_letter"].map(|table| names.quoted(table, '"'));
     format!(
-        "WITH clock AS MATERIALIZED (SELECT {NOW} AS now), fresh AS MATERIALIZED (
+        "WITH clock AS MATERIALIZED (SELECT {SQLITE_NOW} AS now), fresh AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE available_at IS NULL) AS ready, count(*) AS looked,
         min(created_at) FILTER (WHERE available_at IS NULL) AS oldest
     FROM (SELECT available_at, created_at FROM {message} ORDER BY position LIMIT {BOUND})

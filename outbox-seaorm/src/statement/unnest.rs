@@ -1,0 +1,125 @@
+//! Staging on PostgreSQL: one text for any number of events, and the wake-up with it.
+
+use std::fmt::Write as _;
+
+use chrono::{DateTime, Utc};
+use outbox_core::{OutboxMessage, Schedule, StagedMessage, TableNames};
+use sea_orm::sea_query::Value;
+use sea_orm::{DbBackend, Statement};
+
+use super::clock::micros;
+use super::insert::{COLUMNS, headers, size};
+use crate::wake::channel;
+
+/// How one of [`COLUMNS`] is bound: the type of its array, the value that stands for null, and the
+/// values.
+///
+/// The driver binds no null inside of an array.
+struct Bound(&'static str, Option<&'static str>, fn(&[StagedMessage]) -> Value);
+
+const EMPTY: Option<&str> = Some("''");
+
+/// In the order of [`COLUMNS`], but for the last two.
+const BOUND: [Bound; COLUMNS.len() - 2] = [
+    Bound("smallint", None, |all| each(all, |message| i16::from(message.lane().number()))),
+    Bound("uuid", None, |all| each(all, |message| message.id.uuid())),
+    Bound("smallint", None, |all| each(all, |message| message.format.0)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.transport)),
+    Bound("text", None, |all| text(all, |message| &message.event_type)),
+    Bound("integer", None, |all| each(all, |message| i32::from(message.event_version))),
+    Bound("text", None, |all| text(all, |message| &message.topic)),
+    Bound("text", None, |all| text(all, |message| &message.source)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.subject)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.partition_key)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.ordering_key)),
+    Bound("text", None, |all| text(all, |message| &message.content_type)),
+    Bound("bytea", None, |all| each(all, |message| message.payload.to_vec())),
+    Bound("text", None, |all| each(all, headers)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.tenant)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.correlation_id)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.causation_id)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.traceparent)),
+    Bound("text", EMPTY, |all| optional(all, |message| &message.tracestate)),
+    Bound("timestamptz", None, |all| each(all, |message| message.occurred_at)),
+    Bound("integer", None, |all| each(all, size)),
+];
+
+/// The instant that stands for none: what was due in 1970 is due at once.
+const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
+
+/// Inserts the messages in their order, and wakes the worker at the commit if that is asked.
+pub(super) fn statement(tables: &TableNames, messages: &[StagedMessage], wake: bool) -> Statement {
+    let mut values: Vec<Value> = BOUND.iter().map(|bound| (bound.2)(messages)).collect();
+    values.extend(due(messages));
+    let insert = insert(tables);
+    let sql = if wake { with_wake_up(tables, &insert) } else { insert };
+    Statement::from_sql_and_values(DbBackend::Postgres, sql, values)
+}
+
+/// Wakes the worker unless another open transaction will.
+///
+/// PostgreSQL commits notifying transactions one after another. The lock lets one through at a time,
+/// so that the others still share their flushes.
+fn with_wake_up(tables: &TableNames, insert: &str) -> String {
+    let channel = channel(tables);
+    format!(
+        "WITH staged AS ({insert})
+SELECT pg_notify({channel}, '') WHERE pg_try_advisory_xact_lock(hashtextextended({channel}, 0))"
+    )
+}
+
+fn insert(tables: &TableNames) -> String {
+    let table = tables.quoted("message", '"');
+    let (mut names, mut chosen, mut arrays) = (String::new(), String::new(), String::new());
+    for ((name, Bound(kind, null, _)), place) in COLUMNS.iter().zip(&BOUND).zip(1..) {
+        _ = write!(names, "{name}, ");
+        _ = match null {
+            Some(null) => write!(chosen, "nullif(e.{name}, {null}), "),
+            None => write!(chosen, "e.{name}, "),
+        };
+        _ = write!(arrays, "${place}::{kind}[], ");
+    }
+    let (at, delay) = (BOUND.len() + 1, BOUND.len() + 2);
+    format!(
+        "INSERT INTO {table} ({names}deliver_at, available_at)
+SELECT {chosen}due, due FROM (
+    SELECT *, coalesce(
+        nullif(at, 'epoch'::timestamptz),
+        statement_timestamp() + nullif(delay, -1) * interval '1 microsecond'
+    ) AS due
+    FROM unnest({arrays}${at}::timestamptz[], ${delay}::bigint[])
+        WITH ORDINALITY AS e ({names}at, delay, place)
+) e ORDER BY place"
+    )
+}
+
+/// The delivery time, given as an instant or as a delay from the statement's start.
+///
+/// The database's clock decides about a delay. It is that of the statement, not that of the
+/// transaction, which may be open for long.
+fn due(messages: &[StagedMessage]) -> [Value; 2] {
+    let at = messages.iter().map(|staged| match staged.schedule {
+        Schedule::At(instant) => instant,
+        Schedule::After(_) | Schedule::Now => NEVER,
+    });
+    let delay = messages.iter().map(|staged| match staged.schedule {
+        Schedule::After(delay) => micros(delay),
+        Schedule::At(_) | Schedule::Now => -1,
+    });
+    [at.collect::<Vec<_>>().into(), delay.collect::<Vec<_>>().into()]
+}
+
+fn each<T>(messages: &[StagedMessage], field: impl Fn(&OutboxMessage) -> T) -> Value
+where
+    Value: From<Vec<T>>,
+{
+    messages.iter().map(|staged| field(&staged.message)).collect::<Vec<T>>().into()
+}
+
+fn text(messages: &[StagedMessage], field: impl Fn(&OutboxMessage) -> &str) -> Value {
+    each(messages, |message| field(message).to_owned())
+}
+
+fn optional(messages: &[StagedMessage], field: impl Fn(&OutboxMessage) -> &Option<String>) -> Value {
+    each(messages, |message| field(message).clone().unwrap_or_default())
+}
