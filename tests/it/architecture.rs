@@ -6,6 +6,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::function_length::functions;
+
 const CORE_MAY_USE: [&str; 9] = [
     "async-trait",
     "bytes",
@@ -30,6 +32,7 @@ const VISIBLE: [&str; 9] = [
     "tests",
 ];
 const LONGEST_FILE: usize = 400;
+const LONGEST_FUNCTION: usize = 40;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -56,12 +59,25 @@ fn dependencies(package: &Value, optional: bool) -> BTreeSet<&str> {
         .collect()
 }
 
+/// All Rust files, whether or not they are under version control.
 fn sources() -> Vec<PathBuf> {
-    let listed = Command::new("git").arg("ls-files").current_dir(root()).output().unwrap();
-    assert!(listed.status.success(), "the sources are listed by git");
-    let names = String::from_utf8(listed.stdout).unwrap();
-    let paths = names.lines().map(|name| root().join(name));
-    paths.filter(|path| path.extension().is_some_and(|e| e == "rs") && path.exists()).collect()
+    let mut sources = Vec::new();
+    let mut folders = vec![root()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy();
+            let ours = name != "target" && !name.starts_with('.');
+            if path.is_dir() && ours {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                sources.push(path);
+            }
+        }
+    }
+    assert!(sources.len() > 100, "only {} source files", sources.len());
+    sources.sort();
+    sources
 }
 
 #[test]
@@ -141,6 +157,22 @@ fn no_file_is_longer_than_four_hundred_lines() {
     let long: Vec<_> = sources().into_iter().filter(|path| length(path) > LONGEST_FILE).collect();
 
     assert!(long.is_empty(), "{long:?}");
+}
+
+#[test]
+fn no_function_is_longer_than_forty_lines() {
+    let mut long = Vec::new();
+    for path in sources() {
+        let place = path.strip_prefix(root()).unwrap().display();
+        let source = std::fs::read_to_string(&path).unwrap();
+        let functions = functions(&source).unwrap_or_else(|error| panic!("{place}: {error}"));
+        for function in functions.iter().filter(|function| function.lines > LONGEST_FUNCTION) {
+            let (name, line, lines) = (&function.name, function.line, function.lines);
+            long.push(format!("{place}:{line}: `{name}` has {lines} lines"));
+        }
+    }
+
+    assert!(long.is_empty(), "{}", long.join("\n"));
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What the worker binary says to settings and databases that cannot work: one line, no secret.
 
-use outbox_test_databases::{TestDatabase, number, on_postgres, on_sqlite, run};
+use std::process::Output;
+
+use outbox_test_databases::{TestDatabase, on_postgres, on_sqlite, run, texts};
 use outbox_tests::process::WorkerSetup;
 use tokio::process::Command;
 
@@ -8,8 +10,12 @@ const SECRET: &str = "hunter2";
 
 /// Runs it to its end and returns the one line that it says.
 async fn refused(mut command: Command) -> String {
-    let output = command.output().await.unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
+    told(&command.output().await.unwrap())
+}
+
+/// The one line of a command that was refused.
+fn told(output: &Output) -> String {
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
     assert!(said.starts_with("outbox-worker: "), "{said}");
@@ -17,7 +23,7 @@ async fn refused(mut command: Command) -> String {
     said
 }
 
-fn worker(database_url: &str, arguments: &[&str]) -> Command {
+pub(crate) fn worker(database_url: &str, arguments: &[&str]) -> Command {
     WorkerSetup::new(database_url, "http://127.0.0.1:9").command(arguments)
 }
 
@@ -28,11 +34,57 @@ fn with(variable: &str, value: &str) -> Command {
 }
 
 #[tokio::test]
-async fn an_unknown_setting_is_named() {
-    let said = refused(with("OUTBOX_DISPATCHER__LEESE", SECRET)).await;
+async fn an_unknown_setting_is_named_with_the_one_that_was_meant() {
+    for (variable, key, meant) in [
+        (
+            "OUTBOX_DISPATCHER__LEESE",
+            "dispatcher.leese",
+            "dispatcher.lease (OUTBOX_DISPATCHER__LEASE)",
+        ),
+        (
+            "OUTBOX_DISPACHER__LEASE",
+            "dispacher.lease",
+            "dispatcher.lease (OUTBOX_DISPATCHER__LEASE)",
+        ),
+        (
+            "OUTBOX_SNS_TOPIC_ARN_PREFIX",
+            "sns_topic_arn_prefix",
+            "sns.topic_arn_prefix (OUTBOX_SNS__TOPIC_ARN_PREFIX)",
+        ),
+        ("OUTBOX_DATABASEURL", "databaseurl", "database_url (OUTBOX_DATABASE_URL)"),
+    ] {
+        let said = refused(with(variable, SECRET)).await;
 
-    assert!(said.contains("dispatcher.leese (OUTBOX_DISPATCHER__LEESE)"), "{said}");
-    assert!(said.contains("`lease`"), "{said}");
+        let wanted = format!("unknown setting {key} ({variable}): did you mean {meant}?");
+        assert!(said.contains(&wanted), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn an_unknown_setting_that_resembles_none_is_named_with_those_that_there_are() {
+    for (variable, key, known) in [
+        ("OUTBOX_POOL__MAX", "pool.max", "pool has connections"),
+        ("OUTBOX_TABLES__X__Y", "tables.x.y", "tables has schema, prefix"),
+        ("OUTBOX_SNS_REGION", "sns_region", "topic_arn_prefix, envelope; AWS_REGION and the like"),
+        ("OUTBOX_FOO", "foo", "there are database_url, tables, pool, dispatcher, retry, publisher"),
+    ] {
+        let said = refused(with(variable, SECRET)).await;
+
+        assert!(said.contains(&format!("unknown setting {key} ({variable}): ")), "{said}");
+        assert!(said.contains(known) && !said.contains("did you mean"), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_section_that_is_set_as_if_it_were_a_value_is_told_with_a_key_of_it() {
+    for (variable, example) in [
+        ("OUTBOX_DISPATCHER", "OUTBOX_DISPATCHER__LEASE"),
+        ("OUTBOX_SNS__TOPICS", "OUTBOX_SNS__TOPICS__NAME"),
+    ] {
+        let said = refused(with(variable, SECRET)).await;
+
+        assert!(said.contains(&format!("({variable}) is a section: set {example}")), "{said}");
+    }
 }
 
 #[tokio::test]
@@ -88,6 +140,23 @@ async fn an_unreachable_database_is_named_by_host_and_port() {
     assert!(said.contains("PostgreSQL at 127.0.0.1 port 1 cannot be reached"), "{said}");
 }
 
+#[tokio::test]
+async fn a_database_of_another_kind_is_refused_with_those_that_there_are() {
+    let mysql = "MySQL and MariaDB are not supported yet: use a postgres:// or sqlite:// URL";
+    let other = "the database URL must begin with postgres:// or sqlite://";
+    for (scheme, wanted) in
+        [("mysql", mysql), ("mariadb", mysql), ("mssql", other), (SECRET, other)]
+    {
+        for command in ["run", "stats", "migrate"] {
+            let url = format!("{scheme}://u:{SECRET}@localhost/app");
+
+            let said = refused(worker(&url, &[command])).await;
+
+            assert_eq!(said.trim_end(), format!("outbox-worker: {wanted}"));
+        }
+    }
+}
+
 async fn an_unmigrated_database_is_refused(database: TestDatabase) {
     run(&database.connect().await, "CREATE TABLE something (id INTEGER)").await;
     for command in [["run"], ["stats"]] {
@@ -107,20 +176,90 @@ async fn an_unmigrated_postgres_is_refused_with_the_command_that_helps() {
     on_postgres(an_unmigrated_database_is_refused).await;
 }
 
-#[tokio::test]
-async fn migrate_makes_the_tables_and_stats_counts_them() {
-    on_postgres(async |database| {
-        let migrated = worker(&database.url, &["migrate"]).output().await.unwrap();
-        assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
+/// A role that may log in and read the outbox, with the URL that is its own.
+struct Reader {
+    name: String,
+    url: String,
+}
+
+impl Reader {
+    async fn new(database: &TestDatabase) -> Self {
+        let name = format!("reader_{}", uuid::Uuid::new_v4().simple());
         let db = database.connect().await;
-        assert_eq!(number(&db, "SELECT count(*) FROM outbox_lane").await, 64);
+        let grant = format!("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}");
+        run(&db, &format!("CREATE ROLE {name} LOGIN; {grant}")).await;
+        let url = database.url.replacen("postgres@", &format!("{name}:{SECRET}@"), 1);
+        Self { name, url }
+    }
 
-        let counted = worker(&database.url, &["stats", "--json"]).output().await.unwrap();
+    /// Before anything is asserted: a role outlives the database of the test.
+    async fn leave(self, database: &TestDatabase) {
+        let Self { name, .. } = self;
+        run(&database.connect().await, &format!("DROP OWNED BY {name}; DROP ROLE {name}")).await;
+    }
+}
 
-        let figures: serde_json::Value = serde_json::from_slice(&counted.stdout).unwrap();
-        assert_eq!(figures["ready"]["count"], 0);
-        assert_eq!(figures["ready"]["is"], "exact");
-        assert!(figures["oldest_ready_seconds"].is_null());
+#[tokio::test]
+async fn a_role_without_grants_is_refused_with_those_that_it_needs_but_may_count() {
+    on_postgres(async |database| {
+        migrate(&database).await;
+        let reader = Reader::new(&database).await;
+
+        let ran = worker(&reader.url, &["run"]).output().await.unwrap();
+        let counted = worker(&reader.url, &["stats"]).output().await.unwrap();
+
+        reader.leave(&database).await;
+        let said = told(&ran);
+        for grant in [
+            "GRANT INSERT ON \"outbox_dead_letter\"",
+            "GRANT UPDATE ON \"outbox_lane\"",
+            "GRANT UPDATE, DELETE ON \"outbox_message\"",
+            "GRANT INSERT ON \"outbox_parked\"",
+            "GRANT INSERT, UPDATE ON \"outbox_parked_key\"",
+            "GRANT INSERT, UPDATE, DELETE ON \"outbox_worker\" to it",
+        ] {
+            assert!(said.contains(grant), "{grant} is missing in: {said}");
+        }
+        assert!(counted.status.success(), "{}", String::from_utf8_lossy(&counted.stderr));
     })
     .await;
+}
+
+async fn a_database_that_takes_no_writes(url: &str, wanted: &str) {
+    let said = refused(worker(url, &["run"])).await;
+    let counted = worker(url, &["stats"]).output().await.unwrap();
+
+    assert!(said.contains(wanted), "{said}");
+    assert!(counted.status.success(), "{}", String::from_utf8_lossy(&counted.stderr));
+}
+
+#[tokio::test]
+async fn a_postgres_that_takes_no_writes_is_refused_but_counted() {
+    on_postgres(async |database| {
+        migrate(&database).await;
+        let db = database.connect().await;
+        let name = texts(&db, "SELECT current_database()::text").await.remove(0);
+        run(&db, &format!("ALTER DATABASE {name} SET default_transaction_read_only = on")).await;
+
+        a_database_that_takes_no_writes(&database.url, "this PostgreSQL takes no writes").await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_sqlite_file_that_takes_no_writes_is_refused_but_counted() {
+    on_sqlite(async |database| {
+        migrate(&database).await;
+        let url = database.url.replace("mode=rwc", "mode=ro");
+
+        a_database_that_takes_no_writes(&url, "this SQLite database takes no writes").await;
+    })
+    .await;
+}
+
+pub(crate) async fn migrate(database: &TestDatabase) {
+    // Of SQLite the worker makes no file.
+    database.connect().await;
+    let migrated = worker(&database.url, &["migrate"]).output().await.unwrap();
+    assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
 }

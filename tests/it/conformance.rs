@@ -6,10 +6,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use outbox_core::{EventId, Lane, OutboxStore, Position, RecordRef, StagedMessage, TableNames};
-use outbox_seaorm::{OutboxSettings, PoolOptions, SeaOrmStore, Stage, scope};
-use outbox_test_databases::{Lent, TestDatabase, lend_postgres, lend_sqlite, number, run};
+use outbox_core::{EventId, Lane, OutboxStore, Position, RecordRef, StagedMessage};
+use outbox_seaorm::{OutboxSettings, Stage, scope};
+use outbox_test_databases::{Lent, lend_postgres, lend_sqlite, number, run};
 use outbox_testing::conformance::{OpenWriter, StoreFixture, StoredDeadLetter};
+use outbox_tests::store::lane_store;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, Statement, TransactionTrait,
 };
@@ -38,14 +39,9 @@ impl SqlFixture {
     async fn open(database: Lent) -> Self {
         let application = database.connect_with(4).await;
         outbox_migration::migrate(&application).await.unwrap();
-        let store = store(&database).await;
+        let store = lane_store(&database).await;
         Self { database, application, store }
     }
-}
-
-async fn store(database: &TestDatabase) -> Arc<dyn OutboxStore> {
-    let pool = outbox_seaorm::connect(&database.url, PoolOptions::default()).await.unwrap();
-    Arc::new(SeaOrmStore::new(pool, TableNames::default()).unwrap())
 }
 
 #[async_trait]
@@ -55,7 +51,7 @@ impl StoreFixture for SqlFixture {
     }
 
     async fn reopen(&self) -> Arc<dyn OutboxStore> {
-        store(&self.database).await
+        lane_store(&self.database).await
     }
 
     async fn begin(&self) -> Box<dyn OpenWriter> {

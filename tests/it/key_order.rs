@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use outbox_core::{EventId, OutboxStore, TableNames};
+use outbox_core::EventId;
 use outbox_seaorm::{EventExt, OutboxSettings, Stage, scope};
 use outbox_test_databases::on_postgres;
 use outbox_testing::ScriptedPublisher;
 use outbox_tests::process::PATIENCE;
 use outbox_tests::shop::Repriced;
+use outbox_tests::store::lane_store;
 use outbox_worker::{CancellationToken, Dispatcher};
 use sea_orm::{DatabaseConnection, DatabaseTransaction, TransactionTrait};
 
@@ -52,10 +53,7 @@ async fn a_late_commit_is_sent_before_what_was_staged_after_it() {
     on_postgres(async |database| {
         let db = database.connect_with(3).await;
         outbox_migration::migrate(&db).await.unwrap();
-        let pool =
-            outbox_seaorm::connect(&database.url, outbox_seaorm::PoolOptions::default()).await;
-        let store = outbox_seaorm::SeaOrmStore::new(pool.unwrap(), TableNames::default()).unwrap();
-        let store: Arc<dyn OutboxStore> = Arc::new(store);
+        let store = lane_store(&database).await;
         let publisher = ScriptedPublisher::new();
         let dispatcher = Dispatcher::builder(store, Arc::new(publisher.clone())).build().unwrap();
         let shutdown = CancellationToken::new();

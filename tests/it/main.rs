@@ -1,9 +1,19 @@
 //! Where the crates meet.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 mod architecture;
 mod bad_input;
 mod conformance;
 mod crash;
+mod function_length;
 mod key_order;
+mod late_answer;
+mod scene;
+mod slow_store;
+mod worker_commands;
