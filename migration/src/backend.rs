@@ -4,11 +4,15 @@ use sea_orm_migration::sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement};
 
 use outbox_core::TableNames;
 
-use crate::names::{SqlNames as _, quoted};
+use crate::{
+    mysql,
+    names::{SqlNames as _, quoted},
+};
 
 /// Refuses a database, or names on it, for which there are no tables.
 pub(crate) fn check(backend: DbBackend, names: &TableNames) -> Result<(), DbErr> {
     match backend {
+        DbBackend::MySql => mysql::check(names),
         DbBackend::Postgres => Ok(()),
         DbBackend::Sqlite => match names.schema() {
             None => Ok(()),
@@ -21,9 +25,7 @@ pub(crate) fn check(backend: DbBackend, names: &TableNames) -> Result<(), DbErr>
 }
 
 pub(crate) fn unsupported() -> DbErr {
-    DbErr::Migration(
-        "MySQL and MariaDB are not supported by this version of the outbox schema".to_owned(),
-    )
+    DbErr::Migration("this database is not supported by the outbox schema".to_owned())
 }
 
 /// Creates the schema of these names where it is missing.
@@ -35,6 +37,9 @@ pub(crate) async fn ensure_schema<C: ConnectionTrait>(
     names: &TableNames,
 ) -> Result<(), DbErr> {
     let Some(schema) = names.schema() else { return Ok(()) };
+    if db.get_database_backend() == DbBackend::MySql {
+        return mysql::ensure_schema(db, schema).await;
+    }
     let literal = names.schema_literal().unwrap_or_default();
     let found = db
         .query_one_raw(Statement::from_string(
@@ -43,7 +48,7 @@ pub(crate) async fn ensure_schema<C: ConnectionTrait>(
         ))
         .await?;
     if found.is_none() {
-        db.execute_unprepared(&format!("CREATE SCHEMA {}", quoted(schema))).await?;
+        db.execute_unprepared(&format!("CREATE SCHEMA {}", quoted(schema, '"'))).await?;
     }
     Ok(())
 }

@@ -25,11 +25,19 @@
 //!
 //! sea-orm's own `up` takes no lock: processes that start together and all call it fail on each
 //! other. [`migrate`] does take one.
+//!
+//! # Databases
+//!
+//! PostgreSQL from version 13, SQLite from 3.35, MariaDB from 10.6 and MySQL from 8.0.17. On the
+//! last two a schema is a database, a topic has at most 256 characters, an ordering key 510 and the
+//! name of an inbox's consumer 255: what is longer is an error, whatever the session's SQL mode is.
+//! [`migrate`] takes the feature `mysql` there, which the default feature `cli` has in it.
 
 mod backend;
 mod exclusive;
 mod m20260101_000001_outbox_create;
 mod migrator;
+mod mysql;
 mod names;
 mod run;
 mod status;

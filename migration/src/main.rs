@@ -8,9 +8,6 @@ use sea_orm_migration::sea_orm::{
     ConnectOptions, Database, DatabaseConnection, DbErr, RuntimeErr, SqlxError,
 };
 
-const UNSUPPORTED: &str =
-    "MySQL and MariaDB are not supported by this version of the outbox schema";
-
 /// Brings the outbox's tables into a database.
 #[derive(Parser)]
 #[command(version)]
@@ -23,16 +20,16 @@ struct Cli {
 
 #[derive(Args)]
 struct Target {
-    /// `postgres://…` or `sqlite://…` (with `?mode=rwc` to create the file).
+    /// `postgres://…`, `mysql://…`, or `sqlite://…` (with `?mode=rwc` to create the file).
     #[arg(long, env = "DATABASE_URL", hide_env_values = true, global = true)]
     database_url: Option<String>,
-    /// PostgreSQL schema of the tables, created if it is missing.
+    /// Schema of the tables, on MySQL and MariaDB their database; created if it is missing.
     #[arg(long, global = true)]
     schema: Option<String>,
     /// What each table's name begins with.
     #[arg(long, default_value = "outbox_", global = true)]
     prefix: String,
-    /// Seconds to wait for a connection.
+    /// Seconds to wait for a connection, and on MySQL and MariaDB for another process that migrates.
     #[arg(long, default_value_t = 10, global = true)]
     connect_timeout: u64,
 }
@@ -107,11 +104,19 @@ async fn connect(target: &Target) -> Result<DatabaseConnection, String> {
         None if url.is_empty() => {
             return Err("no database: pass --database-url or set DATABASE_URL".to_owned());
         }
-        Some("mysql" | "mariadb") => return Err(UNSUPPORTED.to_owned()),
-        Some("postgres" | "postgresql" | "sqlite") => {}
+        Some("mariadb" | "mysql" | "postgres" | "postgresql" | "sqlite") => {}
         // sea-orm would answer with the whole URL.
-        _ => return Err("the database URL must begin with postgres:// or sqlite://".to_owned()),
+        _ => {
+            return Err(
+                "the database URL must begin with postgres://, mysql:// or sqlite://".to_owned()
+            );
+        }
     }
+    // The one name that sea-orm knows for both.
+    let url = match url.strip_prefix("mariadb:") {
+        Some(rest) => format!("mysql:{rest}"),
+        None => url.to_owned(),
+    };
     let timeout = Duration::from_secs(target.connect_timeout);
     let mut options = ConnectOptions::new(url);
     options.max_connections(1).connect_timeout(timeout).acquire_timeout(timeout);

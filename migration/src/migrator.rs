@@ -78,11 +78,12 @@ pub(crate) async fn recorded<C: ConnectionTrait>(
     names: &TableNames,
 ) -> Result<Vec<String>, DbErr> {
     let version = Alias::new("version");
-    let statement = Query::select()
-        .column(version.clone())
-        .from(table(names))
-        .order_by(version, Order::Asc)
-        .take();
+    let mut statement = Query::select();
+    statement.column(version.clone()).order_by(version, Order::Asc);
+    match names.schema() {
+        None => statement.from(table(names)),
+        Some(schema) => statement.from((Alias::new(schema), table(names))),
+    };
     db.query_all(&statement).await?.iter().map(|row| row.try_get("", "version")).collect()
 }
 

@@ -2,12 +2,12 @@
 
 use outbox_core::TableNames;
 
-/// Names as the statements here want them; PostgreSQL and SQLite quote alike.
+/// Names as the statements here want them.
 pub(crate) trait SqlNames {
     /// As `CREATE INDEX` wants it: an index lives in its table's schema.
-    fn unqualified(&self, object: &str) -> String;
+    fn unqualified(&self, object: &str, quote: char) -> String;
 
-    /// As every other statement wants it.
+    /// As every other statement wants it on PostgreSQL and SQLite, which quote alike.
     fn qualified(&self, object: &str) -> String;
 
     /// As a text to compare with what the catalogue holds.
@@ -25,8 +25,8 @@ pub(crate) trait SqlNames {
 }
 
 impl SqlNames for TableNames {
-    fn unqualified(&self, object: &str) -> String {
-        quoted(&self.identifier(object))
+    fn unqualified(&self, object: &str, quote: char) -> String {
+        quoted(&self.identifier(object), quote)
     }
 
     fn qualified(&self, object: &str) -> String {
@@ -50,11 +50,12 @@ impl SqlNames for TableNames {
 }
 
 /// An identifier that needs no further care.
-pub(crate) fn quoted(identifier: &str) -> String {
-    format!("\"{}\"", identifier.replace('"', "\"\""))
+pub(crate) fn quoted(identifier: &str, quote: char) -> String {
+    let doubled = String::from_iter([quote, quote]);
+    format!("{quote}{}{quote}", identifier.replace(quote, &doubled))
 }
 
-/// A text that needs no further care.
+/// A text that needs no further care on PostgreSQL and SQLite.
 pub(crate) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }

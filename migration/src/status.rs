@@ -2,13 +2,14 @@
 
 use outbox_core::TableNames;
 use sea_orm_migration::{
-    SchemaManager,
-    sea_orm::{DatabaseConnection, DatabaseTransaction, DbErr, TransactionTrait},
+    IntoSchemaManagerConnection, SchemaManager,
+    sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, DbErr, TransactionTrait},
 };
 
 use crate::{
     backend, exclusive,
     migrator::{migrations_with, recorded},
+    mysql,
 };
 
 /// Names of the migrations, by whether they were applied.
@@ -43,22 +44,36 @@ pub async fn status(db: &DatabaseConnection) -> Result<Status, DbErr> {
 pub async fn status_with(db: &DatabaseConnection, names: &TableNames) -> Result<Status, DbErr> {
     backend::check(db.get_database_backend(), names)?;
     let txn = db.begin().await?;
-    exclusive::enter_schema(&txn, names).await?;
+    if db.get_database_backend() == DbBackend::Postgres {
+        exclusive::enter_schema(&txn, names).await?;
+    }
     let status = read(&txn, names).await?;
     txn.rollback().await?;
     Ok(status)
 }
 
-/// As [`status_with`], inside a transaction that has entered the schema.
-pub(crate) async fn read(txn: &DatabaseTransaction, names: &TableNames) -> Result<Status, DbErr> {
+/// As [`status_with`], where PostgreSQL has entered the schema.
+pub(crate) async fn read<'c>(
+    db: impl IntoSchemaManagerConnection<'c>,
+    names: &TableNames,
+) -> Result<Status, DbErr> {
     let known: Vec<String> =
         migrations_with(names).iter().map(|migration| migration.name().to_owned()).collect();
-    let recorded = if SchemaManager::new(txn).has_table(names.identifier("migrations")).await? {
-        recorded(txn, names).await?
+    let manager = SchemaManager::new(db);
+    let recorded = if has_history(&manager, names).await? {
+        recorded(manager.get_connection(), names).await?
     } else {
         Vec::new()
     };
     let (applied, pending) = known.iter().cloned().partition(|name| recorded.contains(name));
     let unknown = recorded.into_iter().filter(|name| !known.contains(name)).collect();
     Ok(Status { applied, pending, unknown })
+}
+
+async fn has_history(manager: &SchemaManager<'_>, names: &TableNames) -> Result<bool, DbErr> {
+    let db = manager.get_connection();
+    if db.get_database_backend() == DbBackend::MySql {
+        return mysql::has_table(db, names, "migrations").await;
+    }
+    manager.has_table(names.identifier("migrations")).await
 }

@@ -2,19 +2,22 @@
 //!
 //! Each dialect is a sibling file with the same functions; a database joins by adding one.
 
+mod mysql;
 mod postgres;
 mod sqlite;
 
 use async_trait::async_trait;
 use sea_orm_migration::{
     MigrationName, MigrationTrait, SchemaManager,
-    sea_orm::{ConnectionTrait, DbBackend, DbErr, Statement},
+    sea_orm::{
+        ConnectionTrait, DatabaseTransaction, DbBackend, DbErr, Statement, TransactionTrait,
+    },
 };
 use uuid::Uuid;
 
 use outbox_core::TableNames;
 
-use crate::{backend, names::SqlNames as _};
+use crate::{backend, mysql as catalogue, names::SqlNames as _};
 
 /// Written by hand, not taken from the file's name: a renamed file must not run again.
 const NAME: &str = "m20260101_000001_outbox_create";
@@ -47,19 +50,30 @@ impl OutboxCreate {
         Self { names: names.clone(), name: names.migration(NAME) }
     }
 
-    fn create(&self, backend: DbBackend) -> Result<Vec<String>, DbErr> {
+    async fn create<C: ConnectionTrait>(&self, db: &C) -> Result<Vec<String>, DbErr> {
         // Random, not derived from anything: a restored or cloned database keeps the id, a database
         // that was made anew has another.
         let deployment = Uuid::new_v4();
-        match backend {
+        match db.get_database_backend() {
+            DbBackend::MySql => {
+                Ok(mysql::create(&self.names, catalogue::collation(db).await?, deployment))
+            }
             DbBackend::Postgres => Ok(postgres::create(&self.names, deployment)),
             DbBackend::Sqlite => Ok(sqlite::create(&self.names, deployment)),
             _ => Err(backend::unsupported()),
         }
     }
 
+    fn drop(&self, backend: DbBackend) -> Vec<String> {
+        let quote = if backend == DbBackend::MySql { '`' } else { '"' };
+        let drop =
+            |table: &str| format!("DROP TABLE IF EXISTS {}", self.names.quoted(table, quote));
+        TABLES.map(drop).to_vec()
+    }
+
     fn present(&self, backend: DbBackend) -> Result<String, DbErr> {
         match backend {
+            DbBackend::MySql => Ok(mysql::foreign(&self.names)),
             DbBackend::Postgres => Ok(postgres::present(&self.names)),
             DbBackend::Sqlite => Ok(sqlite::present(&self.names)),
             _ => Err(backend::unsupported()),
@@ -68,6 +82,9 @@ impl OutboxCreate {
 
     /// Whether the tables are there already, made by the other way to run this migration.
     ///
+    /// On MySQL the answer is no where they are an outbox's, whole or half: there they are told from
+    /// others by their comment, and creating them once more leaves alone what is there.
+    ///
     /// # Errors
     /// [`DbErr::Migration`] if only some of the names are taken: those tables are not an outbox's,
     /// and to build around them would fail later and less clearly.
@@ -75,8 +92,9 @@ impl OutboxCreate {
         let backend = db.get_database_backend();
         let rows =
             db.query_all_raw(Statement::from_string(backend, self.present(backend)?)).await?;
-        if rows.is_empty() || rows.len() == TABLES.len() {
-            return Ok(!rows.is_empty());
+        let whole = rows.len() == TABLES.len() && backend != DbBackend::MySql;
+        if rows.is_empty() || whole {
+            return Ok(whole);
         }
         let taken: Vec<String> =
             rows.iter().map(|row| row.try_get("", "name")).collect::<Result<_, _>>()?;
@@ -85,6 +103,28 @@ impl OutboxCreate {
             taken.join(", ")
         )))
     }
+}
+
+/// Runs these statements, on SQLite all or none.
+///
+/// PostgreSQL does so by itself, because sea-orm begins a transaction there, and MySQL cannot.
+async fn run<C>(db: &C, statements: Vec<String>) -> Result<(), DbErr>
+where
+    C: ConnectionTrait + TransactionTrait<Transaction = DatabaseTransaction>,
+{
+    if db.get_database_backend() == DbBackend::Sqlite {
+        let txn = db.begin().await?;
+        each(&txn, statements).await?;
+        return txn.commit().await;
+    }
+    each(db, statements).await
+}
+
+async fn each<C: ConnectionTrait>(db: &C, statements: Vec<String>) -> Result<(), DbErr> {
+    for statement in statements {
+        db.execute_unprepared(&statement).await?;
+    }
+    Ok(())
 }
 
 impl MigrationName for OutboxCreate {
@@ -102,25 +142,13 @@ impl MigrationTrait for OutboxCreate {
         if self.exists(db).await? {
             return Ok(());
         }
-        for statement in self.create(db.get_database_backend())? {
-            db.execute_unprepared(&statement).await?;
-        }
-        Ok(())
+        run(db, self.create(db).await?).await
     }
 
     async fn down(&self, manager: &SchemaManager) -> Result<(), DbErr> {
         let db = manager.get_connection();
         backend::check(db.get_database_backend(), &self.names)?;
-        for table in TABLES {
-            let table = self.names.qualified(table);
-            db.execute_unprepared(&format!("DROP TABLE IF EXISTS {table}")).await?;
-        }
-        Ok(())
-    }
-
-    /// Also where sea-orm would not by itself: SQLite can undo half a schema, so it must.
-    fn use_transaction(&self) -> Option<bool> {
-        Some(true)
+        run(db, self.drop(db.get_database_backend())).await
     }
 }
 

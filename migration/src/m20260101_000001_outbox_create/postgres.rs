@@ -89,7 +89,7 @@ pub(super) fn present(names: &TableNames) -> String {
 
 fn message(names: &TableNames) -> Vec<String> {
     let (table, sequence) = (names.qualified("message"), names.qualified("position"));
-    let due = names.unqualified("message_due");
+    let due = names.unqualified("message_due", '"');
     let drawn_from = literal(&sequence);
     // The transaction's id is drawn before the position, in this order by CASE: whoever reads a
     // position then knows from the snapshot whether a lower one can still appear.
@@ -184,7 +184,7 @@ fn columns(position: &str, created_at: &str) -> String {
 }
 
 fn parked_key(names: &TableNames) -> [String; 2] {
-    let (table, index) = (names.qualified("parked_key"), names.unqualified("parked_key_lane"));
+    let (table, index) = (names.qualified("parked_key"), names.unqualified("parked_key_lane", '"'));
     [
         // A key is parked once. The dead letter that parked it is named whole, because an operator
         // must be able to find it; no foreign key, because it may be purged first.
@@ -206,7 +206,7 @@ fn parked_key(names: &TableNames) -> [String; 2] {
 }
 
 fn audit(names: &TableNames) -> [String; 2] {
-    let (table, index) = (names.qualified("audit"), names.unqualified("audit_message"));
+    let (table, index) = (names.qualified("audit"), names.unqualified("audit_message", '"'));
     [
         // An entry without an actor or a reason is worth nothing. The failure and the attempts are
         // null where the action had none before it (an unparked key, an erased record).

@@ -9,6 +9,10 @@ pub(crate) async fn tables(db: &impl ConnectionTrait) -> Vec<String> {
     texts(
         db,
         match db.get_database_backend() {
+            DbBackend::MySql => {
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()
+                 ORDER BY CAST(table_name AS BINARY)"
+            }
             DbBackend::Postgres => {
                 "SELECT tablename::text FROM pg_tables WHERE schemaname = current_schema()
                  ORDER BY tablename COLLATE \"C\""
@@ -25,6 +29,10 @@ pub(crate) async fn tables(db: &impl ConnectionTrait) -> Vec<String> {
 /// Columns of one table, in their order.
 pub(crate) async fn columns(db: &impl ConnectionTrait, table: &str) -> Vec<String> {
     let sql = match db.get_database_backend() {
+        DbBackend::MySql => format!(
+            "SELECT column_name FROM information_schema.columns
+             WHERE table_schema = DATABASE() AND table_name = '{table}' ORDER BY ordinal_position"
+        ),
         DbBackend::Postgres => format!(
             "SELECT attname::text FROM pg_attribute
              WHERE attrelid = '{table}'::regclass AND attnum > 0 ORDER BY attnum"
@@ -37,6 +45,7 @@ pub(crate) async fn columns(db: &impl ConnectionTrait, table: &str) -> Vec<Strin
 /// Every column, key, check, index and option, but for the migration table, which is sea-orm's.
 pub(crate) async fn describe(db: &impl ConnectionTrait) -> String {
     let queries = match db.get_database_backend() {
+        DbBackend::MySql => MARIADB.as_slice(),
         DbBackend::Postgres => POSTGRES.as_slice(),
         _ => SQLITE.as_slice(),
     };
@@ -47,6 +56,28 @@ pub(crate) async fn describe(db: &impl ConnectionTrait) -> String {
     lines.retain(|line| !line.contains("outbox_migrations"));
     lines.join("\n") + "\n"
 }
+
+const MARIADB: [&str; 4] = [
+    "SELECT CONCAT(table_name, '.', column_name, ' ', column_type,
+                   IF(is_nullable = 'NO', ' not null', ''),
+                   COALESCE(CONCAT(' default ', NULLIF(column_default, 'NULL')), ''),
+                   IF(extra = '', '', CONCAT(' ', extra)),
+                   COALESCE(CONCAT(' ', collation_name), ''))
+     FROM information_schema.columns WHERE table_schema = DATABASE()
+     ORDER BY CAST(table_name AS BINARY), ordinal_position",
+    "SELECT CONCAT(table_name, ': ', constraint_name, ' ', check_clause)
+     FROM information_schema.check_constraints WHERE constraint_schema = DATABASE()
+     ORDER BY CAST(table_name AS BINARY), constraint_name",
+    "SELECT CONCAT(table_name, ': ', IF(non_unique, '', 'unique '), index_name, ' ',
+                   GROUP_CONCAT(column_name ORDER BY seq_in_index SEPARATOR ', '))
+     FROM information_schema.statistics WHERE table_schema = DATABASE()
+     GROUP BY table_name, index_name, non_unique
+     ORDER BY CAST(table_name AS BINARY), index_name",
+    "SELECT CONCAT(table_name, ': ', engine, ' ', row_format, ' ', table_collation, ' ',
+                   table_comment)
+     FROM information_schema.tables WHERE table_schema = DATABASE()
+     ORDER BY CAST(table_name AS BINARY)",
+];
 
 const POSTGRES: [&str; 5] = [
     "SELECT format('%s.%s %s%s%s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),

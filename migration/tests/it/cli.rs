@@ -1,13 +1,15 @@
 //! The binary as an operator runs it.
 
-use std::process::{Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 
-use outbox_test_databases::{TestDatabase, on_postgres, on_sqlite};
+use outbox_test_databases::{TestDatabase, number, on_mariadb, on_postgres, on_sqlite, texts};
 
 use crate::{
     catalogue::tables,
     promises::{CREATE, TABLES},
 };
+
+crate::on_each!(cli: eight_processes_can_migrate_at_once);
 
 #[tokio::test]
 async fn up_status_and_down_work_on_a_file() {
@@ -59,15 +61,35 @@ fn a_missing_url_is_named() {
     assert!(refused(&run(&["up"])).contains("pass --database-url or set DATABASE_URL"));
 }
 
-#[test]
-fn mysql_is_refused_by_name() {
-    for scheme in ["mysql", "mariadb"] {
-        let output = run(&["up", "--database-url", &format!("{scheme}://u:hunter2@h/db")]);
+#[tokio::test]
+async fn a_url_may_say_mariadb() {
+    on_mariadb(async |database| {
+        let url = database.url.replace("mysql:", "mariadb:");
 
-        let line =
-            "error: MySQL and MariaDB are not supported by this version of the outbox schema\n";
-        assert_eq!(refused(&output), line);
+        let up = run(&["up", "--database-url", &url]);
+
+        assert_eq!(told(&up), format!("applied  {CREATE}\n"));
+        assert_eq!(tables(&database.connect().await).await, TABLES);
+    })
+    .await;
+}
+
+pub(crate) async fn eight_processes_can_migrate_at_once(database: TestDatabase) {
+    let start = || {
+        let mut command = command(&["up", "--database-url", &database.url]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let processes: Vec<Child> = (0..8).map(|_| start()).collect();
+
+    for process in processes {
+        let ended = process.wait_with_output().unwrap();
+        assert_eq!(told(&ended), format!("applied  {CREATE}\n"));
     }
+    let db = database.connect().await;
+    assert_eq!(tables(&db).await, TABLES);
+    assert_eq!(texts(&db, "SELECT version FROM outbox_migrations").await, [CREATE]);
+    assert_eq!(number(&db, "SELECT count(*) FROM outbox_lane").await, 64);
+    assert_eq!(number(&db, "SELECT count(*) FROM outbox_meta").await, 1);
 }
 
 #[test]
@@ -95,6 +117,9 @@ fn no_message_repeats_the_password() {
         "postgres://u:hunter2/x@127.0.0.1:1/db",
         "postgres://u:hunter2@[::/db",
         "postgres://u:hunter2@127.0.0.1:1/db?sslmode=perhaps",
+        "mysql://u:hunter2@127.0.0.1:port/db",
+        "mysql://u:hunter2@127.0.0.1:1/db?ssl-mode=perhaps",
+        "mariadb://u:hunter2@127.0.0.1:1/db",
         "oracle://u:hunter2@127.0.0.1:1/db",
         "u:hunter2@127.0.0.1:1/db",
         "hunter2",
@@ -115,7 +140,7 @@ async fn migrate(database: &TestDatabase) {
     outbox_migration::migrate(&database.connect().await).await.unwrap();
 }
 
-fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_outbox-migration"));
     command.args(arguments).env_remove("DATABASE_URL");
     command

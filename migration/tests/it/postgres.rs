@@ -13,6 +13,11 @@ use crate::{
 const XID: &str = "coalesce(pg_current_xact_id_if_assigned()::text, 'none')";
 
 #[tokio::test]
+async fn a_failed_migration_leaves_nothing() {
+    on_postgres(promises::a_failed_migration_leaves_nothing).await;
+}
+
+#[tokio::test]
 async fn the_first_migration_is_frozen() {
     on_postgres(async |database| {
         let db = database.connect().await;

@@ -29,9 +29,8 @@ pub(crate) const TABLES: [&str; 12] = [
     "outbox_worker",
 ];
 
-crate::on_both!(promises:
+crate::on_each!(promises:
     a_copy_of_a_message_has_all_of_its_columns,
-    a_failed_migration_leaves_nothing,
     a_foreign_table_is_refused_by_name,
     a_lane_outside_of_the_format_is_refused,
     a_newer_schema_is_left_alone,
@@ -62,7 +61,7 @@ pub(crate) async fn migrating_twice_changes_nothing(database: TestDatabase) {
 
     migrate(&db).await.unwrap();
 
-    assert_eq!(number(&db, "SELECT sum(abandoned) FROM outbox_lane").await, 2);
+    assert_eq!(number(&db, "SELECT count(*) FROM outbox_lane WHERE abandoned = 2").await, 1);
     assert_eq!(number(&db, "SELECT count(*) FROM outbox_meta").await, 1);
     let status = status(&db).await.unwrap();
     assert_eq!(status.applied, [CREATE]);
@@ -125,7 +124,7 @@ pub(crate) async fn a_lane_outside_of_the_format_is_refused(database: TestDataba
 
     for lane in [-1, 64] {
         let error = db.execute_unprepared(&message(lane)).await.unwrap_err().to_string();
-        assert!(error.to_lowercase().contains("check constraint"), "{error}");
+        assert!(is_a_check(&error), "{error}");
     }
     for lane in [0, 63] {
         db.execute_unprepared(&message(lane)).await.unwrap();
@@ -157,7 +156,7 @@ pub(crate) async fn an_unknown_audit_action_is_refused(database: TestDatabase) {
 
     let error = db.execute_unprepared(&entry("resend")).await.unwrap_err().to_string();
 
-    assert!(error.to_lowercase().contains("check constraint"), "{error}");
+    assert!(is_a_check(&error), "{error}");
     db.execute_unprepared(&entry("erase")).await.unwrap();
 }
 
@@ -206,9 +205,13 @@ pub(crate) async fn a_foreign_table_is_refused_by_name(database: TestDatabase) {
     let error = migrate(&db).await.unwrap_err().to_string();
 
     assert!(error.contains("the name of outbox_worker, which exists already"), "{error}");
-    assert_eq!(tables(&db).await, ["outbox_worker"]);
+    let mut there = tables(&db).await;
+    // MariaDB keeps each table as soon as it is made, and the history is made first.
+    there.retain(|table| table != "outbox_migrations" || !database.is_mariadb());
+    assert_eq!(there, ["outbox_worker"]);
 }
 
+/// For where the schema can change in a transaction.
 pub(crate) async fn a_failed_migration_leaves_nothing(database: TestDatabase) {
     let db = database.connect().await;
     // Stands in the way of an index, so that the tables before it are created first.
@@ -254,6 +257,12 @@ async fn migrate_at_once(database: &TestDatabase) {
     let outcomes = processes.join_all().await;
 
     assert!(outcomes.iter().all(Result::is_ok), "{outcomes:?}");
+}
+
+/// MariaDB tells the check by its name alone.
+pub(crate) fn is_a_check(error: &str) -> bool {
+    let error = error.to_lowercase();
+    error.contains("check constraint") || error.contains("constraint `outbox_")
 }
 
 /// Stages one record by its necessary columns; the id is any, the payload empty.

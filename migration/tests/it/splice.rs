@@ -7,7 +7,7 @@ use outbox_test_databases::{TestDatabase, number, texts};
 
 use crate::{catalogue::tables, promises::CREATE};
 
-crate::on_both!(splice:
+crate::on_each!(splice:
     an_application_can_splice_several_outboxes,
     an_application_can_splice_the_outbox,
     an_application_can_undo_the_splice,
@@ -119,7 +119,7 @@ pub(crate) async fn migrating_after_a_splice_changes_nothing(database: TestDatab
 
     migrate(&db).await.unwrap();
 
-    assert_eq!(number(&db, "SELECT sum(abandoned) FROM outbox_lane").await, 2);
+    assert_eq!(number(&db, "SELECT count(*) FROM outbox_lane WHERE abandoned = 2").await, 1);
 }
 
 pub(crate) async fn dropping_keeps_what_was_spliced(database: TestDatabase) {

@@ -7,7 +7,15 @@ use sea_orm_migration::sea_orm::ConnectionTrait;
 
 use outbox_test_databases::{number, on_sqlite, texts};
 
-use crate::{catalogue::describe, promises::message};
+use crate::{
+    catalogue::describe,
+    promises::{self, message},
+};
+
+#[tokio::test]
+async fn a_failed_migration_leaves_nothing() {
+    on_sqlite(promises::a_failed_migration_leaves_nothing).await;
+}
 
 #[tokio::test]
 async fn the_first_migration_is_frozen() {

@@ -12,8 +12,13 @@
 use std::future::Future;
 use std::ops::Deref;
 
-use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, Statement};
+use sea_orm::{
+    ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,
+};
 use uuid::Uuid;
+
+/// The variable that names a MariaDB on which databases and users can be made.
+pub const MARIADB_URL: &str = "OUTBOX_TEST_MARIADB_URL";
 
 /// The variable that names a PostgreSQL on which databases can be made.
 pub const POSTGRES_URL: &str = "OUTBOX_TEST_POSTGRES_URL";
@@ -34,6 +39,17 @@ impl TestDatabase {
     /// A pool with so many connections at most.
     pub async fn connect_with(&self, connections: u32) -> DatabaseConnection {
         connect(&self.url, connections).await
+    }
+
+    /// Its name on its server; of a SQLite, the file.
+    pub fn name(&self) -> String {
+        let address = self.url.split('?').next().unwrap_or_default();
+        address.rsplit('/').next().unwrap_or_default().to_owned()
+    }
+
+    /// Whether it is a MariaDB, with the isolation and the SQL mode that it has by itself.
+    pub fn is_mariadb(&self) -> bool {
+        self.url.starts_with("mysql")
     }
 
     /// Whether it is a PostgreSQL.
@@ -70,6 +86,20 @@ pub async fn lend_postgres() -> Lent {
     let server = std::env::var(POSTGRES_URL).expect(
         "OUTBOX_TEST_POSTGRES_URL is not set: run `tests/run`, which starts a PostgreSQL, or set it",
     );
+    lend(server).await
+}
+
+/// A MariaDB database of its own.
+///
+/// Other databases whose names begin with its name end with it.
+pub async fn lend_mariadb() -> Lent {
+    let server = std::env::var(MARIADB_URL).expect(
+        "OUTBOX_TEST_MARIADB_URL is not set: run `tests/run`, which starts a MariaDB, or set it",
+    );
+    lend(server).await
+}
+
+async fn lend(server: String) -> Lent {
     let name = format!("outbox_test_{}", Uuid::new_v4().simple());
     run(&connect(&server, 1).await, &format!("CREATE DATABASE {name}")).await;
     let database = TestDatabase { url: with_database(&server, &name) };
@@ -93,6 +123,16 @@ where
     F: Future<Output = ()>,
 {
     let lent = lend_postgres().await;
+    case(lent.database.clone()).await;
+}
+
+/// Runs a case on a MariaDB database of its own, which is dropped also after a failed test.
+pub async fn on_mariadb<C, F>(case: C)
+where
+    C: FnOnce(TestDatabase) -> F,
+    F: Future<Output = ()>,
+{
+    let lent = lend_mariadb().await;
     case(lent.database.clone()).await;
 }
 
@@ -120,11 +160,34 @@ impl Drop for Doomed {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             runtime.expect("a runtime").block_on(async {
                 let admin = connect(&server, 1).await;
-                run(&admin, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
+                match admin.get_database_backend() {
+                    DbBackend::MySql => drop_on_mariadb(&admin, &name).await,
+                    _ => run(&admin, &format!("DROP DATABASE {name} WITH (FORCE)")).await,
+                }
             });
         });
         // A failure is told by the thread's own panic; a second one here would end the process.
         let _ = dropping.join();
+    }
+}
+
+/// A database in use is not dropped before its last transaction ends, so its sessions are ended.
+async fn drop_on_mariadb(admin: &DatabaseConnection, name: &str) {
+    let named = |column: &str| format!("LEFT({column}, {}) = '{name}'", name.len());
+    let used = format!(
+        "SELECT CAST(id AS CHAR) FROM information_schema.processlist WHERE {}",
+        named("db")
+    );
+    for session in texts(admin, &used).await {
+        // It may have ended since.
+        let _ = admin.execute_unprepared(&format!("KILL {session}")).await;
+    }
+    let made = format!(
+        "SELECT schema_name FROM information_schema.schemata WHERE {}",
+        named("schema_name")
+    );
+    for database in texts(admin, &made).await {
+        run(admin, &format!("DROP DATABASE `{}`", database.replace('`', "``"))).await;
     }
 }
 
