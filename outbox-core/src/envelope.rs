@@ -2,27 +2,27 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use chrono::{DateTime, Utc};
 
+use crate::codec::PayloadError;
 use crate::context::Context;
 use crate::error::EncodeError;
 use crate::event::OutboxEvent;
 use crate::headers::Headers;
 use crate::id::EventId;
 use crate::message::OutboxMessage;
-use crate::name;
+use crate::storable;
 
 /// When a record may first be sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
-    /// At once.
-    #[default]
-    Now,
     /// So long after the database's clock at staging.
     After(Duration),
     /// At this instant.
     At(DateTime<Utc>),
+    /// At once.
+    #[default]
+    Now,
 }
 
 /// An event with what was said about this one delivery.
@@ -93,6 +93,16 @@ impl<E> Envelope<E> {
         self
     }
 
+    /// Adds headers, in their order, behind those that are there.
+    pub fn with_headers<N, V>(mut self, headers: impl IntoIterator<Item = (N, V)>) -> Self
+    where
+        N: Into<String>,
+        V: Into<String>,
+    {
+        self.headers.extend(headers);
+        self
+    }
+
     /// Sends it to this topic and not to the event's own.
     pub fn to_topic(mut self, topic: impl Into<String>) -> Self {
         self.topic = Some(topic.into());
@@ -112,37 +122,38 @@ impl<E> Envelope<E> {
 }
 
 impl<E: OutboxEvent> Envelope<E> {
-    /// Serializes the event as JSON and fixes all that travels with it.
+    /// Encodes the event with its codec and fixes all that travels with it.
+    ///
+    /// An empty text that may be absent (subject, key, tenant and what the context says) is absent.
     ///
     /// # Errors
-    /// [`EncodeError`] if the payload does not serialize, a name is illegal, or an ordered event
-    /// has no key. Nothing was staged.
-    pub fn encode(self, source: &str, ambient: &Context) -> Result<StagedMessage, EncodeError> {
+    /// [`EncodeError`] if the payload does not serialize, an ordered event has no key, or a name,
+    /// text or instant could not be stored everywhere. Nothing was staged.
+    pub fn encode(&self, source: &str, ambient: &Context) -> Result<StagedMessage, EncodeError> {
         let event = &self.event;
         let event_type = event.event_type();
-        name::check_event_type(event_type)?;
-        let topic = self.topic.unwrap_or_else(|| event.topic().to_owned());
-        name::check_topic(&topic)?;
         let partition_key = event.key();
         if event.ordered() && partition_key.as_deref().is_none_or(str::is_empty) {
             return Err(EncodeError::KeyMissing { event_type });
         }
-        let payload = serde_json::to_vec(event)
-            .map_err(|source| EncodeError::Payload { event_type, source })?;
+        let payload = event.payload().map_err(|PayloadError { format, source }| {
+            EncodeError::Payload { event_type, format, source }
+        })?;
 
         let context = self.context.as_ref().unwrap_or(ambient);
-        let mut message =
-            OutboxMessage::new(self.id, event_type, topic, source, Bytes::from(payload));
+        let topic = self.topic.as_deref().unwrap_or_else(|| event.topic());
+        let mut message = OutboxMessage::new(self.id, event_type, topic, source, payload.bytes);
         message.event_version = event.event_version();
-        message.transport = self.transport;
+        message.transport.clone_from(&self.transport);
+        message.content_type = payload.content_type.into();
         message.subject = event.subject();
         message.ordering_key = partition_key.clone().filter(|_| event.ordered());
         message.partition_key = partition_key;
-        message.tenant = event.tenant().or_else(|| context.tenant.clone());
+        message.tenant = event.tenant().filter(|tenant| !tenant.is_empty());
         message.occurred_at = self.occurred_at;
         message.inherit(context);
-        message.headers.extend_from(&self.headers);
-        Ok(StagedMessage { message, schedule: self.schedule })
+        message.headers.extend(self.headers.iter());
+        StagedMessage { message, schedule: self.schedule }.normalized()
     }
 }
 
@@ -153,6 +164,20 @@ pub struct StagedMessage {
     pub message: OutboxMessage,
     /// The application's delivery time.
     pub schedule: Schedule,
+}
+
+impl StagedMessage {
+    /// The same message with its empty optional texts absent, if every database can store it.
+    ///
+    /// An encoded event is so already; this is for messages that were put together by hand.
+    ///
+    /// # Errors
+    /// [`EncodeError`] if a name, text or instant could not be stored everywhere.
+    pub fn normalized(mut self) -> Result<Self, EncodeError> {
+        self.message.drop_empty_texts();
+        storable::check(&self)?;
+        Ok(self)
+    }
 }
 
 /// Turns an event into an envelope: what `after`, `with_id` and the like hang on.
@@ -180,6 +205,15 @@ pub trait EventExt: OutboxEvent + Sized {
     /// See [`Envelope::with_header`].
     fn with_header(self, name: impl Into<String>, value: impl Into<String>) -> Envelope<Self> {
         Envelope::new(self).with_header(name, value)
+    }
+
+    /// See [`Envelope::with_headers`].
+    fn with_headers<N, V>(self, headers: impl IntoIterator<Item = (N, V)>) -> Envelope<Self>
+    where
+        N: Into<String>,
+        V: Into<String>,
+    {
+        Envelope::new(self).with_headers(headers)
     }
 
     /// See [`Envelope::to_topic`].

@@ -2,13 +2,26 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
+
+use crate::unsendable::Unsendable;
 
 type Source = Box<dyn Error + Send + Sync>;
 
-/// An event that cannot be turned into a message. Nothing was staged.
+/// An event that cannot be turned into a message, or whose message cannot be stored or sent.
+///
+/// Nothing was staged. It quotes no value of the event.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
+    /// An instant that not every database and consumer can write.
+    #[error("{what} of event {event_type} is not in the years 1000 to 9999")]
+    Instant {
+        /// Wire name of the event.
+        event_type: Arc<str>,
+        /// Which instant.
+        what: &'static str,
+    },
     /// An ordered event without a key.
     #[error(
         "event {event_type} is ordered but has no key: set `key` to what orders it, or drop `ordered`"
@@ -26,12 +39,54 @@ pub enum EncodeError {
         longest: usize,
     },
     /// The payload does not serialize.
-    #[error("payload of event {event_type} does not serialize to JSON")]
+    #[error("payload of event {event_type} does not serialize to {format}")]
     Payload {
         /// Wire name of the event.
         event_type: &'static str,
-        /// What serde said.
-        source: serde_json::Error,
+        /// Which form it has none of: `JSON`, or the media type of another codec.
+        format: &'static str,
+        /// What the codec said.
+        source: Source,
+    },
+    /// A text that not every database can store.
+    #[error("{what} of event {event_type} {fault}")]
+    Text {
+        /// Wire name of the event.
+        event_type: Arc<str>,
+        /// Which text.
+        what: String,
+        /// What is wrong with it.
+        fault: TextFault,
+    },
+    /// The destination would refuse or lose the message.
+    #[error("event {event_type} cannot be sent to topic {topic}: {reason}")]
+    Unsendable {
+        /// Wire name of the event.
+        event_type: Arc<str>,
+        /// Topic of the event.
+        topic: Arc<str>,
+        /// Why.
+        reason: Unsendable,
+    },
+}
+
+/// Why a text cannot be stored in every database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TextFault {
+    /// It has no character.
+    #[error("is empty: give it a text")]
+    Empty,
+    /// It has a NUL character, which PostgreSQL has no text with.
+    #[error("holds a NUL character, which no text of a database may: remove it from the event")]
+    Nul,
+    /// It has too many bytes.
+    #[error("is {bytes} bytes long, and the longest is {longest}: shorten it, or use its hash")]
+    TooLong {
+        /// How many it has.
+        bytes: usize,
+        /// How many it may have.
+        longest: usize,
     },
 }
 

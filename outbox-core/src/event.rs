@@ -1,6 +1,6 @@
 //! The application's typed fact.
 
-use serde::Serialize;
+use crate::codec::{Payload, PayloadError};
 
 /// A fact of the domain that other systems must hear of.
 ///
@@ -8,11 +8,33 @@ use serde::Serialize;
 /// `#[outbox(type = "orders.order_placed", version = 1, topic = "orders", key = order_id, ordered)]`.
 /// The wire name is always written out, so that renaming or moving the Rust type changes nothing
 /// for consumers.
+///
+/// Written by hand, without a field that serde knows:
+///
+/// ```
+/// use outbox_core::{Json, OutboxEvent, Payload, PayloadError};
+///
+/// struct ReportRequested;
+///
+/// impl OutboxEvent for ReportRequested {
+///     fn event_type(&self) -> &'static str {
+///         "reports.requested"
+///     }
+///
+///     fn topic(&self) -> &'static str {
+///         "reports"
+///     }
+///
+///     fn payload(&self) -> Result<Payload, PayloadError> {
+///         Payload::encode::<Json, _>(&["all"])
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an outbox event",
     note = "add `#[derive(serde::Serialize, OutboxEvent)]` and `#[outbox(type = \"...\", topic = \"...\")]` to it"
 )]
-pub trait OutboxEvent: Serialize {
+pub trait OutboxEvent {
     /// Stable wire name, the `CloudEvents` type.
     fn event_type(&self) -> &'static str;
 
@@ -23,6 +45,12 @@ pub trait OutboxEvent: Serialize {
 
     /// Where it goes.
     fn topic(&self) -> &'static str;
+
+    /// The event as bytes, with their media type.
+    ///
+    /// # Errors
+    /// [`PayloadError`] if it has no such form. Nothing is staged then.
+    fn payload(&self) -> Result<Payload, PayloadError>;
 
     /// Partition key: which thing the event is about.
     fn key(&self) -> Option<String> {

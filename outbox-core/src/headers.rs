@@ -59,6 +59,21 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Headers {
     }
 }
 
+impl IntoIterator for Headers {
+    type Item = (String, String);
+    type IntoIter = std::vec::IntoIter<(String, String)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<N: Into<String>, V: Into<String>> Extend<(N, V)> for Headers {
+    fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, pairs: I) {
+        self.0.extend(pairs.into_iter().map(|(name, value)| (name.into(), value.into())));
+    }
+}
+
 /// Names only: a value may be a secret of the application.
 impl fmt::Debug for Headers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -20,6 +20,8 @@
 // The derive macro names this crate by its public name, also in the crate's own tests.
 extern crate self as outbox_core;
 
+mod cloudevents;
+mod codec;
 mod context;
 mod envelope;
 mod error;
@@ -33,18 +35,23 @@ mod lease;
 mod message;
 mod name;
 mod outcome;
+mod profile;
 mod publisher;
 mod read;
 mod record;
 mod retry;
 mod settings;
 mod stats;
+mod storable;
 mod store;
 mod tables;
+mod unsendable;
+mod wake;
 
+pub use codec::{BoxError, Codec, Json, Payload, PayloadError};
 pub use context::Context;
 pub use envelope::{Envelope, EventExt, IntoEnvelope, Schedule, StagedMessage};
-pub use error::{EncodeError, StoreError, StoreErrorKind};
+pub use error::{EncodeError, StoreError, StoreErrorKind, TextFault};
 pub use event::OutboxEvent;
 pub use failure::{Failure, FailureKind};
 pub use fleet::{Fleet, WorkerCard};
@@ -57,6 +64,7 @@ pub use name::check_topic;
 #[cfg(feature = "derive")]
 pub use outbox_derive::OutboxEvent;
 pub use outcome::{DeadReason, LostLane, Outcome, OutcomeKind, Settled};
+pub use profile::{EnvelopeForm, TopicKind, TopicProfile, TopicProfiles, WrappedMessage};
 pub use publisher::{BatchLimit, PublishOutcomes, Publisher, Receipt};
 pub use read::{Batch, LaneRead, ReadMark, ReadRequest, UndecodableRow};
 pub use record::{KeyRef, OutboxRecord, Position, RecordRef};
@@ -65,3 +73,5 @@ pub use settings::{Environment, SettingsError};
 pub use stats::{Count, OutboxStats};
 pub use store::OutboxStore;
 pub use tables::TableNames;
+pub use unsendable::Unsendable;
+pub use wake::WakeSource;

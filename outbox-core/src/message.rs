@@ -76,6 +76,12 @@ pub struct OutboxMessage {
 impl OutboxMessage {
     /// Media type of a payload that nothing else was said of.
     pub const JSON: &'static str = "application/json";
+    /// Longest event type in bytes.
+    pub const LONGEST_EVENT_TYPE: usize = 128;
+    /// Longest partition and ordering key in bytes: what an index of every database takes.
+    pub const LONGEST_KEY: usize = 510;
+    /// Longest topic in bytes.
+    pub const LONGEST_TOPIC: usize = 256;
 
     /// A JSON message with nothing optional set.
     pub fn new(
@@ -110,14 +116,36 @@ impl OutboxMessage {
         }
     }
 
-    /// Takes correlation, causation, trace and headers from a context.
+    /// Takes from a context what the event itself did not say.
     pub(crate) fn inherit(&mut self, context: &Context) {
+        let filled = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let root = || self.id.to_string();
-        self.correlation_id = Some(context.correlation_id.clone().unwrap_or_else(root));
-        self.causation_id.clone_from(&context.causation_id);
-        self.traceparent.clone_from(&context.traceparent);
-        self.tracestate.clone_from(&context.tracestate);
+        self.correlation_id = Some(filled(&context.correlation_id).unwrap_or_else(root));
+        self.causation_id = filled(&context.causation_id);
+        self.traceparent = filled(&context.traceparent);
+        self.tracestate = filled(&context.tracestate);
+        self.tenant = self.tenant.take().or_else(|| filled(&context.tenant));
         self.headers.extend_from(&context.headers);
+    }
+
+    /// Makes optional texts that are empty absent, but for the ordering key.
+    ///
+    /// Without its ordering key a message would lose its order without a word.
+    pub(crate) fn drop_empty_texts(&mut self) {
+        for text in [
+            &mut self.transport,
+            &mut self.subject,
+            &mut self.partition_key,
+            &mut self.tenant,
+            &mut self.correlation_id,
+            &mut self.causation_id,
+            &mut self.traceparent,
+            &mut self.tracestate,
+        ] {
+            if text.as_deref() == Some("") {
+                *text = None;
+            }
+        }
     }
 
     /// The lane that this message belongs to for as long as it is stored.

@@ -1,22 +1,18 @@
 //! Which names may travel to a broker.
 
 use crate::error::EncodeError;
-
-/// Longest topic name, the limit of an SNS topic name.
-const TOPIC: usize = 256;
-/// Longest event type; it becomes a message attribute.
-const EVENT_TYPE: usize = 128;
+use crate::message::OutboxMessage;
 
 /// Checks the name of a topic: 1 to 256 of `A-Z a-z 0-9 . _ - : /`.
 ///
 /// # Errors
 /// [`EncodeError::Name`] that says what is allowed.
 pub fn check_topic(topic: &str) -> Result<(), EncodeError> {
-    check("topic", topic, TOPIC, b"._-:/")
+    check("topic", topic, OutboxMessage::LONGEST_TOPIC, b"._-:/")
 }
 
 pub(crate) fn check_event_type(event_type: &str) -> Result<(), EncodeError> {
-    check("event type", event_type, EVENT_TYPE, b"._-")
+    check("event type", event_type, OutboxMessage::LONGEST_EVENT_TYPE, b"._-")
 }
 
 fn check(

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use outbox_core::{EncodeError, SettingsError, TableNames};
 use sea_orm::{ActiveModelTrait, DbErr, EntityName, RuntimeErr};
 
+use crate::proof::Unproven;
+
 /// Why no event was staged.
 ///
 /// It travels through `SeaORM` as a [`DbErr`], into which it converts; [`OutboxError::of`] finds it
@@ -14,8 +16,9 @@ use sea_orm::{ActiveModelTrait, DbErr, EntityName, RuntimeErr};
 /// deadlock, a serialization failure) stays the `DbErr` that it was, so that a loop that repeats
 /// transactions still recognises it.
 ///
-/// Whatever the error: roll the transaction back. A row that was written before it is still in it,
-/// and where it is the row that the events are about, the text of the [`DbErr`] says so.
+/// Whatever the error but [`Committed`](Self::Committed): roll the transaction back. A row that was
+/// written before it is still in it, and where it is the row that the events are about, the text of
+/// the [`DbErr`] says so.
 ///
 /// What `Display` writes quotes no value of an event. What serde said about a payload is the
 /// `source` of [`Encode`](Self::Encode): its own words quote none either, but an implementation of
@@ -41,6 +44,29 @@ pub enum OutboxError {
          for a second outbox in `scope(settings, ..)`"
     )]
     AlreadyInstalled,
+    /// The old row of an update is unknown, and the aggregate's events depend on it
+    /// ([`Change::before`](crate::Change::before)): two saves of one row ran at
+    /// once on one transaction, or the row came into being during the update.
+    #[error("the row as it was before the update is unknown, repeat the transaction")]
+    BeforeUnknown,
+    /// The database committed the write by itself: a connection of a type that
+    /// [`prove_transaction_type`](crate::prove_transaction_type) registered was not in a
+    /// transaction.
+    ///
+    /// Rolling back does not help any more, and repeating the write would write it twice.
+    #[error(
+        "{write} of `{table}` on {connection} is committed without its events: the connection was \
+         not in a transaction; stage the events with `stage_all` inside of one, or undo the \
+         {write}, and pass hooks a transaction"
+    )]
+    Committed {
+        /// What was written.
+        write: WriteKind,
+        /// Table of the aggregate.
+        table: &'static str,
+        /// Type of the connection.
+        connection: &'static str,
+    },
     /// The event cannot be turned into a message.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -115,14 +141,17 @@ impl Written {
         Self { write, table: A::Entity::default().table_name() }
     }
 
-    /// Adds to an error of the outbox that the row is written already.
+    /// Adds to an error of the outbox that the row is written already, and whether for good.
     pub(crate) fn without_events(self, error: DbErr) -> DbErr {
-        match error {
-            DbErr::TryIntoErr { source: cause, .. } if cause.is::<OutboxError>() => {
-                travelling(Arc::new(Unstaged { written: self, cause }))
-            }
-            other => other,
+        let Self { write, table } = self;
+        let DbErr::TryIntoErr { source: cause, .. } = &error else { return error };
+        if let Some(Unproven { connection }) = cause.downcast_ref() {
+            return OutboxError::Committed { write, table, connection }.into();
         }
+        if !cause.is::<OutboxError>() {
+            return error;
+        }
+        travelling(Arc::new(Unstaged { written: self, cause: Arc::clone(cause) }))
     }
 }
 
@@ -183,6 +212,8 @@ pub enum Refusal {
     Executor,
     /// A type that nobody vouched for.
     Unknown,
+    /// A type whose staging carries a proof, on a database that gives none.
+    Unprovable,
 }
 
 impl fmt::Display for Refusal {
@@ -201,15 +232,21 @@ impl fmt::Display for Refusal {
                  `&DatabaseTransaction`, or call `trust_transaction_type::<T>()` once at start if \
                  `T` always is one"
             }
+            Self::Unprovable => {
+                "it stages events, and this database does not prove that this type is in a \
+                 transaction; pass a `&DatabaseTransaction`, or call \
+                 `trust_transaction_type::<T>()` once at start if `T` always is one"
+            }
         })
     }
 }
 
 /// Adds what to do where the database's code tells what is wrong with the outbox's tables.
 pub(crate) fn explained(error: DbErr, tables: &TableNames) -> DbErr {
-    let hint = reason(&error).map(|reason| reason.hint(tables));
-    match hint {
-        Some(hint) => OutboxError::Insert { hint, source: error }.into(),
+    match reason(&error) {
+        Some((reason, quote)) => {
+            OutboxError::Insert { hint: reason.hint(tables, quote), source: error }.into()
+        }
         None => error,
     }
 }
@@ -221,9 +258,12 @@ enum Reason {
 }
 
 impl Reason {
-    fn hint(&self, tables: &TableNames) -> String {
-        let message = tables.quoted("message", '"');
+    fn hint(&self, tables: &TableNames, quote: char) -> String {
+        let message = tables.quoted("message", quote);
         match self {
+            Self::Denied if quote == '`' => {
+                format!("the database user lacks a permission, GRANT INSERT ON {message} to it")
+            }
             Self::Denied => {
                 let position = tables.quoted("position", '"');
                 format!(
@@ -242,21 +282,26 @@ impl Reason {
     }
 }
 
-fn reason(error: &DbErr) -> Option<Reason> {
+/// What is wrong with the tables, if that is what the error is about, and how names are quoted there.
+fn reason(error: &DbErr) -> Option<(Reason, char)> {
     let (DbErr::Exec(RuntimeErr::SqlxError(error)) | DbErr::Query(RuntimeErr::SqlxError(error))) =
         error
     else {
         return None;
     };
     let error = error.as_database_error()?;
-    // SQLite has one code for all of these; its texts are never translated.
     let message = error.message();
     match error.code().as_deref() {
-        Some("42501") => Some(Reason::Denied),
-        Some("42P01" | "3F000") => Some(Reason::Missing),
-        Some("42703") => Some(Reason::Outdated),
-        Some("1") if message.starts_with("no such table") => Some(Reason::Missing),
-        Some("1") if message.contains("has no column named") => Some(Reason::Outdated),
+        Some("42501") => Some((Reason::Denied, '"')),
+        Some("42P01" | "3F000") => Some((Reason::Missing, '"')),
+        Some("42703") => Some((Reason::Outdated, '"')),
+        // MySQL and MariaDB. Their code of a denied command is that of a syntax error as well.
+        Some("42000") if message.contains("command denied") => Some((Reason::Denied, '`')),
+        Some("42S02") => Some((Reason::Missing, '`')),
+        Some("42S22") => Some((Reason::Outdated, '`')),
+        // SQLite has one code for all of these; its texts are never translated.
+        Some("1") if message.starts_with("no such table") => Some((Reason::Missing, '"')),
+        Some("1") if message.contains("has no column named") => Some((Reason::Outdated, '"')),
         _ => None,
     }
 }

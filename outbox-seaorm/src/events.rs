@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use outbox_core::{Context, IntoEnvelope, StagedMessage};
+use outbox_core::{Context, Envelope, IntoEnvelope, OutboxEvent, StagedMessage};
 use sea_orm::{ConnectionTrait, DbErr};
 
 use crate::context::current_context;
@@ -30,22 +30,50 @@ impl Events {
     /// Adds an event, or an envelope with an event in it.
     ///
     /// # Errors
-    /// [`OutboxError::Encode`] if it cannot be turned into a message.
+    /// [`OutboxError::Encode`] if it cannot be turned into a message, or its topic would not take
+    /// that.
     pub fn push<E: IntoEnvelope>(&mut self, event: E) -> Result<(), OutboxError> {
         let message = self.encode(event)?;
         self.push_encoded(message);
         Ok(())
     }
 
-    /// The message of an event, which is not added yet.
-    pub(crate) fn encode<E: IntoEnvelope>(&self, event: E) -> Result<StagedMessage, OutboxError> {
-        let source = self.settings.source()?;
-        Ok(event.into_envelope().encode(source, &self.context)?)
+    /// Adds an event that may be added again.
+    pub(crate) fn push_envelope<E: OutboxEvent>(
+        &mut self,
+        envelope: &Envelope<E>,
+    ) -> Result<(), OutboxError> {
+        let message = self.encode_envelope(envelope)?;
+        self.push_encoded(message);
+        Ok(())
     }
 
-    /// Adds a message that is encoded already.
+    /// The message of an event, which is not added yet.
+    pub(crate) fn encode<E: IntoEnvelope>(&self, event: E) -> Result<StagedMessage, OutboxError> {
+        self.encode_envelope(&event.into_envelope())
+    }
+
+    fn encode_envelope<E: OutboxEvent>(
+        &self,
+        envelope: &Envelope<E>,
+    ) -> Result<StagedMessage, OutboxError> {
+        let source = self.settings.source()?;
+        let staged = envelope.encode(source, &self.context)?;
+        self.settings.profiles().check(&staged.message)?;
+        Ok(staged)
+    }
+
+    /// Adds a message of [`encode`](Self::encode).
     pub(crate) fn push_encoded(&mut self, message: StagedMessage) {
         self.staged.push(message);
+    }
+
+    /// Adds a message that was put together elsewhere, if it would have been encoded so.
+    pub(crate) fn push_foreign(&mut self, message: StagedMessage) -> Result<(), OutboxError> {
+        let staged = message.normalized()?;
+        self.settings.profiles().check(&staged.message)?;
+        self.staged.push(staged);
+        Ok(())
     }
 
     /// How many there are.

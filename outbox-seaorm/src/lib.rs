@@ -9,12 +9,19 @@
 //!
 //! | write | hooks | write this instead |
 //! |---|---|---|
-//! | `ActiveModel::insert`, `update`, `save`, `delete`, also nested ones of an `ActiveModelEx` | all | |
+//! | `ActiveModel::insert`, `update`, `save`, `delete`, also nested ones of an `ActiveModelEx`, with its junction rows | all | |
 //! | `ActiveModel::update_without_returning` | before the write alone | `update` |
 //! | `Entity::insert(..).exec`, `Entity::insert_many` | none | `insert` for each, or [`Stage::stage_all`] beside it |
 //! | `Entity::update(..).exec`, `Entity::update_many` | none | `update` for each, or [`Stage::stage_all`] beside it |
-//! | `Entity::delete(..).exec`, `Entity::delete_by_id`, `Entity::delete_many` | none | `delete` on the model, or [`Stage::stage_all`] beside it |
+//! | `Entity::delete(..).exec`, `Entity::delete_by_id`, `delete_by_…` of a unique column, `Entity::delete_many` | none | `delete` on the model, or [`Stage::stage_all`] beside it |
+//! | junction rows that go because `cascade_delete` or `ModelEx::delete` deletes their parent | none | [`Stage::stage_all`] beside it |
 //! | raw SQL, triggers, `ON DELETE CASCADE` | none | [`Stage::stage`] beside it |
+//!
+//! Clippy finds most of them in an application. The file is `docs/clippy.toml` of this crate:
+//!
+#![doc = "```toml"]
+#![doc = include_str!("../docs/clippy.toml")]
+#![doc = "```"]
 //!
 //! # The whole of it
 //!
@@ -137,17 +144,22 @@
 //!   do not even compile on a plain connection.
 //! - After an error roll back: the row of a save whose events could not be staged is written
 //!   already. `db.transaction(|txn| ..)` does so by itself.
+//! - What a framework hands out in place of a `DatabaseTransaction` is refused until
+//!   [`trust_transaction_type`] or [`prove_transaction_type`] names its type.
 //! - A savepoint that is rolled back takes its events with it. Never run two saves at once on one
 //!   transaction: the driver counts savepoints and cannot tell them apart.
 //! - A parent's hook runs before its children are saved. Stage what is about the whole aggregate
 //!   after the nested save.
 //! - Context and settings are task-local: [`ScopeContext::scope`] and [`scope`] hold for what the
 //!   future itself awaits, not for what it spawns.
+//!
+//! [`compile_errors`] shows what the compiler says to a mistake; the feature `testing` has
+//! assertions about what is staged, for an application's own tests.
 
 // The macros name this crate by its public name, also in the crate's own tests.
 extern crate self as outbox_seaorm;
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod connect;
 mod context;
 mod emit;
@@ -158,17 +170,22 @@ mod hook;
 mod install;
 #[cfg(feature = "tower")]
 mod layer;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(feature = "postgres")]
+mod listen;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod mapping;
+mod proof;
 mod raised;
 mod settings;
 mod stage;
 mod statement;
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 mod store;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod wake;
 
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub use connect::{PoolOptions, connect};
 pub use context::{ScopeContext, current_context};
 pub use emit::{Emit, Emitting, Saving};
@@ -178,17 +195,27 @@ pub use hook::{Change, ModelOf, OutboxAggregate, trust_transaction_type};
 pub use install::scope;
 #[cfg(feature = "tower")]
 pub use layer::{ContextLayer, ContextService, DroppedHeaders};
+#[cfg(feature = "postgres")]
+pub use listen::WakeListener;
 pub use outbox_core::{
-    Context, EncodeError, Envelope, Environment, EventExt, EventId, Headers, IntoEnvelope,
-    OutboxEvent, Schedule, SettingsError, TableNames,
+    BoxError, Codec, Context, EncodeError, Envelope, EnvelopeForm, Environment, EventExt, EventId,
+    Headers, IntoEnvelope, Json, OutboxEvent, Payload, PayloadError, Schedule, SettingsError,
+    TableNames, TextFault, TopicKind, TopicProfile, TopicProfiles, Unsendable,
 };
 pub use outbox_seaorm_macros::outbox_hooks;
+pub use proof::prove_transaction_type;
 pub use raised::RaisedEvents;
 pub use settings::OutboxSettings;
 pub use stage::{InTransaction, Stage};
-#[cfg(any(feature = "postgres", feature = "sqlite"))]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub use store::SeaOrmStore;
 pub use wake::{CommitNotifier, Wake};
+
+/// What the compiler says to a mistake.
+///
+#[doc = include_str!("../docs/compile-errors.md")]
+#[cfg(any(doc, doctest))]
+pub mod compile_errors {}
 
 /// What the generated hooks call; no part of the promise.
 #[doc(hidden)]
@@ -196,6 +223,5 @@ pub mod __private {
     pub use async_trait::async_trait;
     pub use sea_orm::{ActiveModelTrait, ConnectionTrait, DbErr, EntityTrait};
 
-    pub use crate::hook::{HasOutboxHooks, Hooks};
-    pub use crate::{Change, Events, OutboxAggregate, OutboxError};
+    pub use crate::hook::{Aggregate, HasOutboxHooks, Hooks, ReadsBefore};
 }

@@ -7,12 +7,15 @@ use outbox_core::IntoEnvelope;
 use crate::error::OutboxError;
 use crate::events::{Events, IntoEvents};
 
-type Raised = Box<dyn FnOnce(&mut Events) -> Result<(), OutboxError> + Send + Sync>;
+type Raised = Box<dyn Fn(&mut Events) -> Result<(), OutboxError> + Send + Sync>;
 
 /// Events of several types that a domain object raises, for one `stage_all`.
 ///
 /// Raising needs no settings and cannot fail; id and time of an event are fixed here, source and
 /// context when it is staged. An aggregate whose events share one enum keeps a plain `Vec` of it.
+///
+/// Where a transaction may be run again, stage `&events` in it and take them out once it is
+/// committed: each attempt then stages the same events under the same ids.
 ///
 /// ```
 /// # use outbox_seaorm::{OutboxEvent, RaisedEvents};
@@ -59,7 +62,7 @@ impl RaisedEvents {
         E::Event: Send + Sync + 'static,
     {
         let envelope = event.into_envelope();
-        self.0.push(Box::new(move |events| events.push(envelope)));
+        self.0.push(Box::new(move |events| events.push_envelope(&envelope)));
     }
 
     /// Takes all of them out.
@@ -81,7 +84,14 @@ impl RaisedEvents {
 
 impl IntoEvents for RaisedEvents {
     fn push_into(self, events: &mut Events) -> Result<(), OutboxError> {
-        self.0.into_iter().try_for_each(|raised| raised(events))
+        (&self).push_into(events)
+    }
+}
+
+/// Leaves them there, so that a transaction that is run again stages them again, under the same ids.
+impl IntoEvents for &RaisedEvents {
+    fn push_into(self, events: &mut Events) -> Result<(), OutboxError> {
+        self.0.iter().try_for_each(|raised| raised(events))
     }
 }
 

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use outbox_core::{Environment, SettingsError, TableNames};
+use outbox_core::{
+    Environment, SettingsError, TableNames, TopicProfile, TopicProfiles, check_topic,
+};
 
 use crate::wake::Wake;
 
+const TOPIC: &str = "1 to 256 letters, digits or . _ - : /";
 const SOURCE: &str = "a URI reference without spaces, like https://shop.example/orders";
 
-/// The source of an application's events, the tables of its outbox, and who wakes the worker.
+/// The source of an application's events, the tables of its outbox, what its topics take, and who
+/// wakes the worker.
 ///
 /// The source becomes the `CloudEvents` attribute of this name: together with the event id it
 /// names the event to the world, so it says which application the event comes from.
@@ -16,6 +20,7 @@ const SOURCE: &str = "a URI reference without spaces, like https://shop.example/
 pub struct OutboxSettings {
     source: Result<Arc<str>, SettingsError>,
     tables: TableNames,
+    profiles: TopicProfiles,
     wake: Wake,
 }
 
@@ -32,12 +37,44 @@ impl OutboxSettings {
         } else {
             Ok(source.into())
         };
-        Self { source, tables: TableNames::default(), wake: Wake::default() }
+        Self {
+            source,
+            tables: TableNames::default(),
+            profiles: TopicProfiles::new(),
+            wake: Wake::default(),
+        }
     }
 
     /// Uses the tables with this schema and prefix.
     pub fn tables(mut self, tables: TableNames) -> Self {
         self.tables = tables;
+        self
+    }
+
+    /// Refuses to stage what this topic, by the profile that its worker has too, would not take.
+    ///
+    /// ```
+    /// use outbox_seaorm::{EnvelopeForm, OutboxError, OutboxSettings, TopicProfile};
+    ///
+    /// let large = TopicProfile::new(EnvelopeForm::Structured).with_limit(1_048_576)?;
+    /// OutboxSettings::new("https://shop.example/orders").topic("orders", large).install()?;
+    /// # Ok::<(), OutboxError>(())
+    /// ```
+    ///
+    /// An event for a topic without a profile is counted in its largest form against 256 KiB. A
+    /// name that no topic can have is refused as a bad source is.
+    pub fn topic(mut self, name: impl Into<String>, profile: TopicProfile) -> Self {
+        let name = name.into();
+        if self.source.is_ok() && check_topic(&name).is_err() {
+            self.source = Err(SettingsError::new("topic", TOPIC));
+        }
+        self.profiles = self.profiles.with_topic(name, profile);
+        self
+    }
+
+    /// As [`topic`](Self::topic), for all topics that have no profile of their own.
+    pub fn default_profile(mut self, profile: TopicProfile) -> Self {
+        self.profiles = self.profiles.with_default(profile);
         self
     }
 
@@ -81,6 +118,11 @@ impl OutboxSettings {
     /// Schema and prefix of the tables.
     pub const fn table_names(&self) -> &TableNames {
         &self.tables
+    }
+
+    /// What the topics take.
+    pub const fn profiles(&self) -> &TopicProfiles {
+        &self.profiles
     }
 
     /// Who wakes the worker.

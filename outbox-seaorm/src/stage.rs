@@ -56,6 +56,10 @@ impl<C: ConnectionTrait + TransactionSession> InTransaction for C {}
 ///
 /// Stage after the write that the event is about: events of one ordering key are then in the order
 /// of the writes. An error is a reason to roll back, as with any other statement.
+///
+/// So is a call that was given up, by a timeout or `select!`, be it a save or a staging: it may have
+/// written already, and a nested save that is given up can end the whole transaction at the driver,
+/// which tells nobody. Drop the transaction with it, as a dropped `db.transaction(|txn| ..)` does.
 #[async_trait]
 pub trait Stage: ConnectionTrait + Sized {
     /// Stages one event.
@@ -72,10 +76,12 @@ pub trait Stage: ConnectionTrait + Sized {
         events.insert(self).await
     }
 
-    /// Stages any number of events with one statement; see [`IntoEvents`].
+    /// Stages any number of events with as few statements as the database takes well; see
+    /// [`IntoEvents`].
     ///
-    /// All are encoded before the first is sent to the database. Only what exceeds the database's
-    /// limit of bound values takes a further statement.
+    /// All are encoded before the first is sent to the database. A statement carries up to 14 KiB of
+    /// events over a network, because a larger one can wait for tens of milliseconds there, and on
+    /// SQLite as many as it can bind.
     ///
     /// # Errors
     /// As [`stage`](Self::stage).
@@ -90,7 +96,7 @@ pub trait Stage: ConnectionTrait + Sized {
     }
 
     /// Stages messages that are encoded already, as a bridge from elsewhere has them. Source and
-    /// context are what the messages say.
+    /// context are what the messages say. What no event could become is refused.
     ///
     /// # Errors
     /// As [`stage`](Self::stage).
@@ -100,7 +106,7 @@ pub trait Stage: ConnectionTrait + Sized {
         M: IntoIterator<Item = StagedMessage> + Send,
     {
         let mut staged = Events::open()?;
-        messages.into_iter().for_each(|message| staged.push_encoded(message));
+        messages.into_iter().try_for_each(|message| staged.push_foreign(message))?;
         staged.insert(self).await
     }
 }

@@ -8,11 +8,14 @@ use outbox_core::TableNames;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
 
 /// Who tells the worker on PostgreSQL that events were committed.
 ///
-/// The worker is woken for events that are staged on a `DatabaseTransaction`; those of a wrapper
-/// around one, or under role-based access control, it finds by itself.
+/// It is for workers that listen on the outbox's channel, which is named like its tables, with the
+/// word `wake`: `outbox_wake`. They are woken for events that are staged on a
+/// `DatabaseTransaction`; those of a wrapper around one, or under role-based access control, they
+/// find by themselves.
 ///
 /// It spares the worker's polling interval and nothing else: the worker looks by itself, so a
 /// wake-up that is lost costs at most one such interval. Other databases have no such call, and
@@ -56,6 +59,9 @@ pub(crate) fn channel(tables: &TableNames) -> String {
 /// At most one notification in this time: the worker is busy with the first one anyway.
 const PAUSE: Duration = Duration::from_millis(10);
 
+/// After this time a connection that does not answer is given up, and another one is taken.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Wakes the worker after commits, over a connection of its own.
 ///
 /// For applications that stage under [`Wake::AfterCommit`]. Calls that come close together are one
@@ -81,7 +87,10 @@ pub struct CommitNotifier {
 }
 
 impl CommitNotifier {
-    /// Sends over this pool, from within the runtime that this is called in. Dropping it ends that.
+    /// Sends over this pool, in the runtime that this is called in. Dropping it ends that.
+    ///
+    /// # Panics
+    /// Outside of a tokio runtime.
     pub fn new(db: DatabaseConnection, tables: &TableNames) -> Self {
         let wanted = Arc::new(Notify::new());
         let statement = format!("SELECT pg_notify({}, '')", channel(tables));
@@ -114,15 +123,19 @@ async fn send(db: DatabaseConnection, statement: String, wanted: Arc<Notify>) {
     let mut fails = false;
     loop {
         wanted.notified().await;
-        let sent = db.execute_unprepared(&statement).await;
-        match &sent {
-            Err(error) if !fails => {
-                tracing::warn!(%error, "the worker cannot be woken: it looks by itself, later");
+        let sent = timeout(PATIENCE, db.execute_unprepared(&statement)).await;
+        let failure = match sent {
+            Ok(sent) => sent.err().map(|error| error.to_string()),
+            Err(_) => Some("no answer in time".to_owned()),
+        };
+        match &failure {
+            Some(error) if !fails => {
+                tracing::warn!(error, "the worker cannot be woken: it looks by itself, later");
             }
-            Ok(_) if fails => tracing::info!("the worker can be woken again"),
+            None if fails => tracing::info!("the worker can be woken again"),
             _ => {}
         }
-        fails = sent.is_err();
-        tokio::time::sleep(PAUSE).await;
+        fails = failure.is_some();
+        sleep(PAUSE).await;
     }
 }

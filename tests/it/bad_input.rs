@@ -1,16 +1,25 @@
 //! What the worker binary says to settings and databases that cannot work: one line, no secret.
 
 use std::process::Output;
+use std::time::Duration;
 
 use outbox_test_databases::{TestDatabase, on_postgres, on_sqlite, run, texts};
 use outbox_tests::process::WorkerSetup;
 use tokio::process::Command;
 
+/// Longer than any of these commands takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
 const SECRET: &str = "hunter2";
 
 /// Runs it to its end and returns the one line that it says.
 async fn refused(mut command: Command) -> String {
-    told(&command.output().await.unwrap())
+    told(&ended(&mut command).await)
+}
+
+/// What a command said that ends by itself.
+async fn ended(command: &mut Command) -> Output {
+    let output = command.kill_on_drop(true).output();
+    tokio::time::timeout(PATIENCE, output).await.expect("the command does not end").unwrap()
 }
 
 /// The one line of a command that was refused.
@@ -187,8 +196,8 @@ impl Reader {
         let name = format!("reader_{}", uuid::Uuid::new_v4().simple());
         let db = database.connect().await;
         let grant = format!("GRANT SELECT ON ALL TABLES IN SCHEMA public TO {name}");
-        run(&db, &format!("CREATE ROLE {name} LOGIN; {grant}")).await;
-        let url = database.url.replacen("postgres@", &format!("{name}:{SECRET}@"), 1);
+        run(&db, &format!("CREATE ROLE {name} LOGIN PASSWORD '{SECRET}'; {grant}")).await;
+        let url = database.url_as(&name, SECRET);
         Self { name, url }
     }
 
@@ -205,8 +214,8 @@ async fn a_role_without_grants_is_refused_with_those_that_it_needs_but_may_count
         migrate(&database).await;
         let reader = Reader::new(&database).await;
 
-        let ran = worker(&reader.url, &["run"]).output().await.unwrap();
-        let counted = worker(&reader.url, &["stats"]).output().await.unwrap();
+        let ran = ended(&mut worker(&reader.url, &["run"])).await;
+        let counted = ended(&mut worker(&reader.url, &["stats"])).await;
 
         reader.leave(&database).await;
         let said = told(&ran);
@@ -227,7 +236,7 @@ async fn a_role_without_grants_is_refused_with_those_that_it_needs_but_may_count
 
 async fn a_database_that_takes_no_writes(url: &str, wanted: &str) {
     let said = refused(worker(url, &["run"])).await;
-    let counted = worker(url, &["stats"]).output().await.unwrap();
+    let counted = ended(&mut worker(url, &["stats"])).await;
 
     assert!(said.contains(wanted), "{said}");
     assert!(counted.status.success(), "{}", String::from_utf8_lossy(&counted.stderr));
@@ -260,6 +269,6 @@ async fn a_sqlite_file_that_takes_no_writes_is_refused_but_counted() {
 pub(crate) async fn migrate(database: &TestDatabase) {
     // Of SQLite the worker makes no file.
     database.connect().await;
-    let migrated = worker(&database.url, &["migrate"]).output().await.unwrap();
+    let migrated = ended(&mut worker(&database.url, &["migrate"])).await;
     assert!(migrated.status.success(), "{}", String::from_utf8_lossy(&migrated.stderr));
 }

@@ -6,15 +6,21 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use outbox_core::{EventId, Lane, OutboxStore, Position, RecordRef, StagedMessage};
+use outbox_core::{EventId, Lane, OutboxStore, Position, RecordRef, StagedMessage, TopicProfile};
 use outbox_seaorm::{OutboxSettings, Stage, scope};
-use outbox_test_databases::{Lent, lend_postgres, lend_sqlite, number, run};
+use outbox_test_databases::{Lent, lend_mariadb, lend_postgres, lend_sqlite, number, run};
 use outbox_testing::conformance::{OpenWriter, StoreFixture, StoredDeadLetter};
 use outbox_tests::store::lane_store;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, Statement, TransactionTrait,
 };
 use uuid::Uuid;
+
+mod mariadb {
+    use super::{SqlFixture, lend_mariadb};
+
+    outbox_testing::store_conformance!(SqlFixture::open(lend_mariadb().await).await);
+}
 
 mod postgres {
     use super::{SqlFixture, lend_postgres};
@@ -59,12 +65,14 @@ impl StoreFixture for SqlFixture {
     }
 
     fn one_writer(&self) -> bool {
-        !self.database.is_postgres()
+        !self.database.is_mariadb() && !self.database.is_postgres()
     }
 
     async fn now(&self) -> DateTime<Utc> {
         let micros = if self.database.is_postgres() {
             "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+        } else if self.database.is_mariadb() {
+            "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))"
         } else {
             "SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000 \
              + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000"
@@ -76,6 +84,9 @@ impl StoreFixture for SqlFixture {
         if self.database.is_postgres() {
             let sql = format!("SELECT pg_sleep({})", time.as_secs_f64());
             return run(&self.application, &sql).await;
+        }
+        if self.database.is_mariadb() {
+            return run(&self.application, &format!("DO SLEEP({})", time.as_secs_f64())).await;
         }
         // SQLite cannot be asked to wait.
         let end = self.now().await + TimeDelta::from_std(time).unwrap();
@@ -120,7 +131,8 @@ struct Writer(DatabaseTransaction);
 #[async_trait]
 impl OpenWriter for Writer {
     async fn stage(&mut self, message: StagedMessage) {
-        let settings = OutboxSettings::new("https://shop.example");
+        let profile = TopicProfile::default().with_limit(TopicProfile::LARGEST_LIMIT).unwrap();
+        let settings = OutboxSettings::new("https://shop.example").default_profile(profile);
         scope(settings, self.0.stage_encoded([message])).await.unwrap();
     }
 

@@ -11,7 +11,7 @@ use sea_orm::DatabaseConnection;
 use serde_json::Value;
 use tokio::process::Command;
 
-use crate::scene::{Scene, on_postgres, on_sqlite};
+use crate::scene::{Scene, on_mariadb, on_postgres, on_sqlite};
 
 /// An order table and an outbox.
 async fn shop_on(database: &TestDatabase) -> DatabaseConnection {
@@ -92,18 +92,22 @@ fn sent_by(worker: &Worker, journal: &[Accepted]) -> usize {
     journal.iter().rev().take_while(its).count()
 }
 
-/// Ten kills at moments that the broker's answers make random, while orders are placed.
+/// Ten kills at random moments, while orders are placed.
 async fn ten_kills(scene: &Scene) {
+    let seed = fastrand::u64(..);
+    eprintln!("seed of the moments: {seed}");
+    let mut random = fastrand::Rng::with_seed(seed);
     let db = shop_on(&scene.database).await;
     let setup = scene.setup().with_short_leases();
     let killed_all = CancellationToken::new();
     let mut placing = tokio::spawn(place_until(db.clone(), killed_all.clone()));
 
     let mut killed = HashSet::new();
-    for round in 0..10 {
+    for _ in 0..10 {
         let worker = scene.worker(&setup).await;
-        // Somewhere between the acceptance of this message of its and whatever follows.
-        let enough = round * 7 % 13 + 1;
+        // Before it sends at all, or somewhere between the acceptance of this message of its and
+        // whatever follows.
+        let enough = random.usize(0..20);
         let moment = scene.stub.accepted_until(|journal| sent_by(&worker, journal) >= enough);
         tokio::select! {
             _ = scene.within("acceptance to kill at", moment) => {}
@@ -123,6 +127,11 @@ async fn ten_kills(scene: &Scene) {
     assert!(committed.len() > 100, "only {} orders", committed.len());
     assert_eq!(arrived, committed, "lost or never committed");
     explain_duplicates(&journal, &killed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_kills_of_the_worker_lose_nothing_on_mariadb() {
+    on_mariadb(ten_kills).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -150,6 +159,7 @@ async fn kill_before_settlement(scene: &Scene) {
 
     let second = scene.worker(&setup).await;
     until_settled(scene, &db).await;
+    assert_eq!(number(&db, "SELECT count(*) FROM outbox_dead_letter").await, 0);
     let senders = [senders, second.access_key_id().to_owned()];
     second.kill().await;
 
@@ -158,6 +168,11 @@ async fn kill_before_settlement(scene: &Scene) {
     assert_eq!(sent_by, senders);
     assert_eq!(ids[0], ids[1]);
     assert_eq!(journal[0].message, journal[1].message);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_kill_between_acceptance_and_settlement_sends_twice_under_one_id_on_mariadb() {
+    on_mariadb(kill_before_settlement).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -238,6 +253,11 @@ async fn two_workers(scene: &Scene) {
     assert_eq!(sent_by, senders.iter().map(String::as_str).collect(), "one had nothing to send");
     let free = "SELECT count(*) FROM outbox_lane WHERE token IS NULL";
     assert_eq!(number(&db, free).await, 64, "lanes were not given back");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_workers_send_a_thousand_events_once_on_mariadb() {
+    on_mariadb(two_workers).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,6 +14,7 @@ mod crash;
 mod function_length;
 mod key_order;
 mod late_answer;
+mod listening;
 mod scene;
 mod slow_store;
 mod worker_commands;

@@ -24,6 +24,11 @@ pub(crate) struct Scene {
     logs: Mutex<Vec<(String, Output)>>,
 }
 
+pub(crate) async fn on_mariadb(case: impl AsyncFnOnce(&Scene)) {
+    let _alone = ALONE.lock().await;
+    outbox_test_databases::on_mariadb(|database| play(database, case)).await;
+}
+
 pub(crate) async fn on_postgres(case: impl AsyncFnOnce(&Scene)) {
     let _alone = ALONE.lock().await;
     outbox_test_databases::on_postgres(|database| play(database, case)).await;

@@ -69,6 +69,7 @@ pub async fn open(db: &DatabaseConnection) {
         OutboxSettings::new("https://shop.example/orders").install().expect("first settings");
     });
     let id = match db.get_database_backend() {
+        DbBackend::MySql => "INT PRIMARY KEY AUTO_INCREMENT",
         DbBackend::Sqlite => "INTEGER PRIMARY KEY AUTOINCREMENT",
         _ => "SERIAL PRIMARY KEY",
     };

@@ -29,25 +29,24 @@ pub(crate) struct Variant<'a> {
 }
 
 impl<'a> Event<'a> {
-    pub(crate) fn of(input: &'a DeriveInput) -> syn::Result<Self> {
-        let mut mistakes = Mistakes::default();
-        let attributes = Attributes::of(&input.attrs, &mut mistakes);
+    /// Reads everything, also where something of it is wrong.
+    pub(crate) fn of(input: &'a DeriveInput, mistakes: &mut Mistakes) -> syn::Result<Self> {
+        let mut attributes = Attributes::of(&input.attrs, mistakes);
         let shape = match &input.data {
             Data::Struct(data) => {
-                refuse_on_fields(&data.fields, &mut mistakes);
-                Ok(Shape::Struct(&data.fields))
+                refuse_on_fields(&data.fields, &mut attributes, mistakes);
+                Shape::Struct(&data.fields)
             }
             Data::Enum(data) => {
-                refuse_shared_type(&attributes, &mut mistakes);
-                let variant = |variant| Variant::of(variant, &mut mistakes);
-                Ok(Shape::Enum(data.variants.iter().map(variant).collect()))
+                refuse_shared_type(&mut attributes, mistakes);
+                let variant = |variant| Variant::of(variant, mistakes);
+                Shape::Enum(data.variants.iter().map(variant).collect())
             }
             Data::Union(data) => {
                 let message = "an outbox event is a struct or an enum, not a union";
-                Err(Error::new(data.union_token.span, message))
+                return Err(Error::new(data.union_token.span, message));
             }
         };
-        let shape = mistakes.finish(shape)?;
         Ok(Self {
             name: &input.ident,
             generics: &input.generics,
@@ -60,25 +59,24 @@ impl<'a> Event<'a> {
 
 impl<'a> Variant<'a> {
     fn of(variant: &'a syn::Variant, mistakes: &mut Mistakes) -> Self {
-        refuse_on_fields(&variant.fields, mistakes);
-        Self {
-            name: &variant.ident,
-            fields: &variant.fields,
-            attributes: Attributes::of(&variant.attrs, mistakes),
-        }
+        let mut attributes = Attributes::of(&variant.attrs, mistakes);
+        refuse_on_fields(&variant.fields, &mut attributes, mistakes);
+        Self { name: &variant.ident, fields: &variant.fields, attributes }
     }
 }
 
 /// Every variant is an event of its own, so a wire name for all of them would merge them.
-fn refuse_shared_type(attributes: &Attributes, mistakes: &mut Mistakes) {
+fn refuse_shared_type(attributes: &mut Attributes, mistakes: &mut Mistakes) {
     if let Some(event_type) = &attributes.event_type {
+        attributes.flawed = true;
         let message = "`type` stands on each variant, not on the enum: every variant is an event";
         mistakes.add(Error::new(event_type.span(), message));
     }
 }
 
-fn refuse_on_fields(fields: &Fields, mistakes: &mut Mistakes) {
+fn refuse_on_fields(fields: &Fields, attributes: &mut Attributes, mistakes: &mut Mistakes) {
     for attribute in fields.iter().flat_map(|field| &field.attrs).filter(|a| is_outbox(a)) {
+        attributes.flawed = true;
         let message = "`outbox` stands on a struct, an enum or a variant, not on a field: name \
                        the field there, as in `key = order_id`";
         mistakes.add(Error::new_spanned(attribute, message));

@@ -5,7 +5,7 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Token};
+use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Token, Type};
 
 use crate::mistakes::Mistakes;
 
@@ -19,6 +19,9 @@ pub(crate) struct Attributes {
     pub(crate) ordered: Option<Ordered>,
     pub(crate) tenant: Option<Expr>,
     pub(crate) subject: Option<Expr>,
+    pub(crate) codec: Option<Type>,
+    /// Whether a mistake here is told already: what is missing then may be what was meant by it.
+    pub(crate) flawed: bool,
 }
 
 /// Whether the events of one key keep their order, and where that was said.
@@ -31,20 +34,22 @@ pub(crate) struct Ordered {
 impl Attributes {
     pub(crate) fn of(attributes: &[Attribute], mistakes: &mut Mistakes) -> Self {
         let mut own = Self::default();
+        let mut found = Mistakes::default();
         let mut seen = Vec::new();
         for attribute in attributes.iter().filter(|attribute| is_outbox(attribute)) {
             let settings =
                 attribute.parse_args_with(Punctuated::<Setting, Token![,]>::parse_terminated);
-            for setting in mistakes.keep(settings).into_iter().flatten() {
+            for setting in found.keep(settings).into_iter().flatten() {
                 if seen.contains(&setting.name) {
                     let message = format!("`{}` is written twice: keep one", setting.name);
-                    mistakes.add(Error::new(setting.name.span(), message));
+                    found.add(Error::new(setting.name.span(), message));
                     continue;
                 }
                 seen.push(setting.name.clone());
-                mistakes.keep(own.take(setting));
+                found.keep(own.take(setting));
             }
         }
+        own.flawed = mistakes.keep(found.finish(Ok(()))).is_none();
         own
     }
 
@@ -57,10 +62,11 @@ impl Attributes {
             "ordered" => self.ordered = Some(setting.ordered()?),
             "tenant" => self.tenant = Some(setting.expression()?),
             "subject" => self.subject = Some(setting.expression()?),
+            CODEC => self.codec = Some(setting.codec()?),
             unknown => {
                 let message = format!(
                     "unknown attribute `{unknown}`: expected one of `type`, `version`, `topic`, \
-                     `key`, `ordered`, `tenant`, `subject`"
+                     `key`, `ordered`, `tenant`, `subject`, `codec`"
                 );
                 return Err(Error::new(setting.name.span(), message));
             }
@@ -73,23 +79,49 @@ pub(crate) fn is_outbox(attribute: &Attribute) -> bool {
     attribute.path().is_ident("outbox")
 }
 
+/// The one attribute whose value is a type.
+const CODEC: &str = "codec";
+const NO_CODEC: &str = "`codec` must be a type: `codec = Protobuf`";
+
 /// One `name` or `name = value`.
 struct Setting {
     name: Ident,
-    value: Option<Expr>,
+    value: Option<Value>,
+}
+
+enum Value {
+    Expression(Expr),
+    Type(Type),
 }
 
 impl Parse for Setting {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let name = input.call(Ident::parse_any)?;
         let value = if input.parse::<Option<Token![=]>>()?.is_some() {
-            Some(ungrouped(input.parse()?))
+            Some(Value::of(&name, input)?)
         } else if input.is_empty() || input.peek(Token![,]) {
             None
         } else {
             return Err(input.error(format!("expected `,` or a value, as in `{name} = ...`")));
         };
         Ok(Self { name, value })
+    }
+}
+
+impl Value {
+    fn of(name: &Ident, input: ParseStream<'_>) -> syn::Result<Self> {
+        if name != CODEC {
+            return Ok(Self::Expression(ungrouped(input.parse()?)));
+        }
+        let span = input.span();
+        input.parse().map(Self::Type).map_err(|_| Error::new(span, NO_CODEC))
+    }
+
+    fn span(&self) -> Span {
+        match self {
+            Self::Expression(expression) => expression.span(),
+            Self::Type(codec) => codec.span(),
+        }
     }
 }
 
@@ -105,7 +137,8 @@ impl Setting {
     /// A string literal that may travel to a broker. The same limits are checked when staging.
     fn word(&self, example: &str, longest: usize, marks: &str) -> syn::Result<LitStr> {
         let name = &self.name;
-        let Some(Expr::Lit(ExprLit { lit: Lit::Str(word), .. })) = &self.value else {
+        let Some(Value::Expression(Expr::Lit(ExprLit { lit: Lit::Str(word), .. }))) = &self.value
+        else {
             let message = format!("`{name}` must be a string literal: `{name} = {example}`");
             return Err(Error::new(self.span(), message));
         };
@@ -122,7 +155,7 @@ impl Setting {
 
     fn version(&self) -> syn::Result<u16> {
         let version = match &self.value {
-            Some(Expr::Lit(ExprLit { lit: Lit::Int(number), .. })) => {
+            Some(Value::Expression(Expr::Lit(ExprLit { lit: Lit::Int(number), .. }))) => {
                 number.base10_parse::<u16>().ok().filter(|version| *version > 0)
             }
             _ => None,
@@ -135,7 +168,9 @@ impl Setting {
     fn ordered(&self) -> syn::Result<Ordered> {
         let value = match &self.value {
             None => true,
-            Some(Expr::Lit(ExprLit { lit: Lit::Bool(value), .. })) => value.value,
+            Some(Value::Expression(Expr::Lit(ExprLit { lit: Lit::Bool(value), .. }))) => {
+                value.value
+            }
             Some(other) => {
                 let message = "`ordered` stands alone or is `true` or `false`";
                 return Err(Error::new(other.span(), message));
@@ -145,16 +180,24 @@ impl Setting {
     }
 
     fn expression(self) -> syn::Result<Expr> {
-        let name = self.name;
-        self.value.ok_or_else(|| {
+        let Some(Value::Expression(expression)) = self.value else {
+            let name = self.name;
             let message = format!("`{name}` needs a field or an expression: `{name} = order_id`");
-            Error::new(name.span(), message)
-        })
+            return Err(Error::new(name.span(), message));
+        };
+        Ok(expression)
+    }
+
+    fn codec(self) -> syn::Result<Type> {
+        let Some(Value::Type(codec)) = self.value else {
+            return Err(Error::new(self.name.span(), NO_CODEC));
+        };
+        Ok(codec)
     }
 
     /// The value if there is one, else the name.
     fn span(&self) -> Span {
-        self.value.as_ref().map_or_else(|| self.name.span(), Spanned::span)
+        self.value.as_ref().map_or_else(|| self.name.span(), Value::span)
     }
 }
 

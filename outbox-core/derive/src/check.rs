@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use proc_macro2::{Ident, Span};
 use syn::spanned::Spanned;
-use syn::{Error, Expr, Fields, LitStr, Member};
+use syn::{Error, Expr, Fields, LitStr, Member, Type};
 
 use crate::ast::{Event, Shape, Variant};
 use crate::attr::{Attributes, Ordered};
@@ -23,6 +23,8 @@ pub(crate) struct Case<'a> {
     pub(crate) key: Option<Text<'a>>,
     pub(crate) tenant: Option<Text<'a>>,
     pub(crate) subject: Option<Text<'a>>,
+    /// `None` for JSON.
+    pub(crate) codec: Option<&'a Type>,
 }
 
 /// Where a text comes from.
@@ -37,8 +39,12 @@ const KEY: (&str, Pick) = ("key", |attributes| attributes.key.as_ref());
 const TENANT: (&str, Pick) = ("tenant", |attributes| attributes.tenant.as_ref());
 const SUBJECT: (&str, Pick) = ("subject", |attributes| attributes.subject.as_ref());
 
+/// The events that are whole. Where a mistake is told already, nothing more is told.
 pub(crate) fn cases<'a>(event: &'a Event<'a>) -> syn::Result<Vec<Case<'a>>> {
-    let candidates = match &event.shape {
+    if event.attributes.flawed {
+        return Ok(Vec::new());
+    }
+    let candidates: Vec<_> = match &event.shape {
         Shape::Struct(fields) => vec![Candidate {
             name: event.name,
             variant: None,
@@ -49,7 +55,8 @@ pub(crate) fn cases<'a>(event: &'a Event<'a>) -> syn::Result<Vec<Case<'a>>> {
         Shape::Enum(variants) => {
             // A default that fits no variant is one mistake, not one per variant.
             check_defaults(event, variants)?;
-            variants.iter().map(|variant| Candidate::of(variant, &event.attributes)).collect()
+            let sound = variants.iter().filter(|variant| !variant.attributes.flawed);
+            sound.map(|variant| Candidate::of(variant, &event.attributes)).collect()
         }
     };
     let mut mistakes = Mistakes::default();
@@ -63,6 +70,7 @@ fn check_defaults(event: &Event<'_>, variants: &[Variant<'_>]) -> syn::Result<()
     let mut mistakes = Mistakes::default();
     let shared = &event.attributes;
     let nowhere = |given: fn(&Attributes) -> bool| {
+        let given = |attributes: &Attributes| attributes.flawed || given(attributes);
         !given(shared) && !variants.iter().any(|variant| given(&variant.attributes))
     };
     if !variants.is_empty() && nowhere(|attributes| attributes.topic.is_some()) {
@@ -161,6 +169,7 @@ impl<'a> Candidate<'a> {
             key,
             tenant,
             subject,
+            codec: self.setting(|attributes| attributes.codec.as_ref()),
         })
     }
 

@@ -21,6 +21,7 @@ pub(crate) fn implementation(
     let key = texts(cases, |case| case.key.as_ref());
     let tenant = texts(cases, |case| case.tenant.as_ref());
     let subject = texts(cases, |case| case.subject.as_ref());
+    let payload = payload(cases, root);
     let text = quote!(::core::option::Option<::std::string::String>);
     // What an application deprecates must not make the generated code warn.
     let lenient = event.deprecated.then(|| quote!(#[allow(deprecated)]));
@@ -31,6 +32,9 @@ pub(crate) fn implementation(
             fn event_type(&self) -> &'static str { #event_type }
             fn event_version(&self) -> u16 { #version }
             fn topic(&self) -> &'static str { #topic }
+            fn payload(&self) -> ::core::result::Result<#root::Payload, #root::PayloadError> {
+                #payload
+            }
             fn key(&self) -> #text { #key }
             fn ordered(&self) -> bool { #ordered }
             fn tenant(&self) -> #text { #tenant }
@@ -53,6 +57,9 @@ pub(crate) fn placeholder(input: &DeriveInput, root: &TokenStream) -> TokenStrea
         impl #parameters #root::OutboxEvent for #name #arguments #bounds {
             fn event_type(&self) -> &'static str { "" }
             fn topic(&self) -> &'static str { "" }
+            fn payload(&self) -> ::core::result::Result<#root::Payload, #root::PayloadError> {
+                ::core::unreachable!()
+            }
         }
     }
 }
@@ -65,6 +72,26 @@ fn select<'a, T: quote::ToTokens + 'a>(
     choose(cases.iter().map(|case| {
         let (pattern, value) = (case.pattern(), value(case));
         quote!(#pattern { .. } => #value)
+    }))
+}
+
+/// Encodes the event as a whole, whatever the codec of the case.
+fn payload(cases: &[Case<'_>], root: &TokenStream) -> TokenStream {
+    let json = quote!(#root::Payload::encode::<#root::Json, Self>(self));
+    if cases.iter().all(|case| case.codec.is_none()) {
+        return json;
+    }
+    choose(cases.iter().map(|case| {
+        let pattern = case.pattern();
+        match case.codec {
+            None => quote!(#pattern { .. } => #json),
+            // The user's span makes a codec that does not fit an error at the attribute.
+            Some(codec) => {
+                let span = syn::spanned::Spanned::span(codec);
+                let encoded = quote_spanned!(span=> #root::Payload::encode::<#codec, Self>(self));
+                quote!(#pattern { .. } => #encoded)
+            }
+        }
     }))
 }
 

@@ -15,6 +15,8 @@ use proc_macro::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, parse_macro_input};
 
+use crate::mistakes::Mistakes;
+
 /// Implements `OutboxEvent` for a struct or an enum, one event per variant.
 ///
 /// ```
@@ -51,6 +53,7 @@ use syn::{DeriveInput, parse_macro_input};
 /// | `ordered` | events of one key go out one at a time, in order; `ordered = false` on a variant undoes the enum's | unordered |
 /// | `tenant = …` | tenant that owns the event | that of the context |
 /// | `subject = …` | `CloudEvents` subject | no subject |
+/// | `codec = …` | a type that implements `Codec` for the event | `Json`, which asks for `Serialize` |
 ///
 /// On an enum each attribute but `type` is a default that a variant may override. The wire name is
 /// written on every struct and every variant, so that renaming the Rust type changes nothing for
@@ -62,6 +65,8 @@ use syn::{DeriveInput, parse_macro_input};
 /// reference, those of a tuple variant as `_0`, `_1` and so on. A lone name is always a field:
 /// write a constant with its path, as in `key = self::SHARD`.
 ///
+/// A codec encodes the event as a whole, also where the attribute stands on one variant.
+///
 /// A type parameter needs the bounds that serialization needs, on the type itself:
 /// `struct Changed<T: Serialize>`.
 ///
@@ -71,11 +76,12 @@ use syn::{DeriveInput, parse_macro_input};
 pub fn outbox_event(input: TokenStream) -> TokenStream {
     let input = parse_macro_input!(input as DeriveInput);
     let root = root::root();
-    let implementation = ast::Event::of(&input).and_then(|event| {
+    let mut mistakes = Mistakes::default();
+    let implementation = ast::Event::of(&input, &mut mistakes).and_then(|event| {
         let cases = check::cases(&event)?;
         Ok(expand::implementation(&event, &cases, &root))
     });
-    let tokens = implementation.unwrap_or_else(|mistakes| {
+    let tokens = mistakes.finish(implementation).unwrap_or_else(|mistakes| {
         let errors = mistakes.into_compile_error();
         // With an implementation in place, every use of the type stays free of further errors.
         let placeholder = expand::placeholder(&input, &root);

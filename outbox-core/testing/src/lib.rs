@@ -7,6 +7,7 @@
     reason = "a case fails by panicking, and its sentence says when"
 )]
 pub mod conformance;
+pub mod protocol;
 pub mod sns;
 
 mod clock;

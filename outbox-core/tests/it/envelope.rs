@@ -1,12 +1,17 @@
 //! From an event to what is stored.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "a case builds its envelope where it encodes it"
+)]
+
 use std::error::Error;
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use outbox_core::{
     Context, EncodeError, Envelope, EventExt, EventId, Format, Headers, IntoEnvelope, OutboxEvent,
-    OutboxMessage, Schedule,
+    OutboxMessage, Payload, PayloadError, Schedule,
 };
 
 use crate::sample::{Broken, ORDER_PLACED, PLAIN, Plain, request};
@@ -29,6 +34,38 @@ fn the_payload_is_the_events_own_json() {
 
     assert_eq!(&message.payload[..], br#"{"order_id":7,"total":80}"#);
     assert_eq!(&*message.content_type, "application/json");
+}
+
+/// An event of another codec than JSON.
+struct Raw;
+
+impl OutboxEvent for Raw {
+    fn event_type(&self) -> &'static str {
+        "raw"
+    }
+
+    fn topic(&self) -> &'static str {
+        "plain"
+    }
+
+    fn payload(&self) -> Result<Payload, PayloadError> {
+        Ok(Payload { content_type: "application/x-raw".into(), bytes: b"\0\xff"[..].into() })
+    }
+}
+
+#[test]
+fn another_payload_travels_with_its_media_type() {
+    let message = encode(Envelope::new(Raw));
+
+    assert_eq!(&message.payload[..], b"\0\xff");
+    assert_eq!(&*message.content_type, "application/x-raw");
+}
+
+#[test]
+fn debug_of_a_payload_shows_no_bytes() {
+    let payload = Payload { content_type: "text/plain".into(), bytes: "s3cret".into() };
+
+    assert_eq!(format!("{payload:?}"), r#"Payload { content_type: "text/plain", bytes: 6 }"#);
 }
 
 #[test]
@@ -123,6 +160,21 @@ fn headers_of_the_event_follow_those_of_the_context() {
 
     let headers: Vec<_> = message.headers.iter().collect();
     assert_eq!(headers, [("agent", "shop"), ("priority", "low"), ("agent", "batch")]);
+}
+
+#[test]
+fn many_headers_follow_one_another_in_their_order() {
+    let envelope = Envelope::new(ORDER_PLACED)
+        .with_header("a", "1")
+        .with_headers([("B", "2"), ("a", "3")])
+        .with_headers(vec![("c".to_owned(), String::from("4"))])
+        .with_headers(Headers::from_iter([("d", "5")]))
+        .with_headers([("", ""); 0]);
+
+    let message = encode(envelope);
+
+    let headers: Vec<_> = message.headers.iter().collect();
+    assert_eq!(headers, [("a", "1"), ("B", "2"), ("a", "3"), ("c", "4"), ("d", "5")]);
 }
 
 #[test]
@@ -250,6 +302,7 @@ fn an_envelope_begins_at_the_event() {
     assert_eq!(encode(PLAIN.with_id(id)).id, id);
     assert_eq!(&*encode(PLAIN.to_topic("other")).topic, "other");
     assert_eq!(encode(PLAIN.with_header("a", "b")).headers.value("a"), Some("b"));
+    assert_eq!(encode(PLAIN.with_headers([("a", "b")])).headers.value("a"), Some("b"));
     assert_eq!(encode(PLAIN.with_context(request())).tenant.as_deref(), Some("north"));
     assert_eq!(schedule(PLAIN.after(delay)), Schedule::After(delay));
     assert_eq!(schedule(PLAIN.at(instant)), Schedule::At(instant));

@@ -1,6 +1,6 @@
 //! Events for the tests, with what matters to each test left open.
 
-use outbox_core::{Context, Headers, OutboxEvent};
+use outbox_core::{Context, Headers, Json, OutboxEvent, Payload, PayloadError};
 use serde::{Serialize, Serializer};
 
 /// An order was placed.
@@ -23,6 +23,10 @@ impl OutboxEvent for OrderPlaced {
 
     fn topic(&self) -> &'static str {
         "orders"
+    }
+
+    fn payload(&self) -> Result<Payload, PayloadError> {
+        Payload::encode::<Json, _>(self)
     }
 
     fn key(&self) -> Option<String> {
@@ -65,6 +69,10 @@ impl OutboxEvent for Plain {
         self.topic
     }
 
+    fn payload(&self) -> Result<Payload, PayloadError> {
+        Payload::encode::<Json, _>(self)
+    }
+
     fn key(&self) -> Option<String> {
         self.key.map(str::to_owned)
     }
@@ -94,6 +102,10 @@ impl OutboxEvent for Broken {
 
     fn topic(&self) -> &'static str {
         "plain"
+    }
+
+    fn payload(&self) -> Result<Payload, PayloadError> {
+        Payload::encode::<Json, _>(self)
     }
 }
 

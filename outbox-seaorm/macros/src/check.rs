@@ -1,19 +1,27 @@
 //! What the attribute may stand on.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, TokenStream};
 use syn::{Attribute, Error, FnArg, ImplItem, ImplItemFn, ItemImpl, Result, ReturnType};
 
 /// The item, if the hooks can be put into it.
-pub(crate) fn checked(arguments: &TokenStream, mut item: ItemImpl) -> Result<ItemImpl> {
-    if !arguments.is_empty() {
-        return Err(Error::new_spanned(arguments, "outbox_hooks takes no arguments"));
-    }
+pub(crate) fn checked(mut item: ItemImpl) -> Result<ItemImpl> {
     behavior(&item)?;
     item.attrs.retain(|attribute| !is_async_trait(attribute));
     for hook in item.items.iter().filter_map(hook) {
         signature(hook)?;
     }
     Ok(item)
+}
+
+/// Whether the old row is asked for, which is all that can be.
+pub(crate) fn asks_before(arguments: &TokenStream) -> Result<bool> {
+    if arguments.is_empty() {
+        return Ok(false);
+    }
+    match syn::parse2::<Ident>(arguments.clone()) {
+        Ok(argument) if argument == "before" => Ok(true),
+        _ => Err(Error::new_spanned(arguments, "outbox_hooks takes `before` or nothing")),
+    }
 }
 
 /// Whether an attribute is `async_trait`, under whatever path.

@@ -11,7 +11,7 @@ use crate::check::{behavior, is_async_trait};
 const HOOKS: [&str; 4] = ["before_save", "after_save", "before_delete", "after_delete"];
 
 /// The hooks with the outbox in them, and the mark that `OutboxAggregate` asks for.
-pub(crate) fn with_outbox(mut item: ItemImpl, root: &TokenStream) -> TokenStream {
+pub(crate) fn with_outbox(mut item: ItemImpl, root: &TokenStream, before: bool) -> TokenStream {
     for name in HOOKS {
         if !item.items.iter().any(|it| matches!(it, ImplItem::Fn(hook) if hook.sig.ident == name)) {
             item.items.push(ImplItem::Fn(untouched(name, root)));
@@ -22,7 +22,7 @@ pub(crate) fn with_outbox(mut item: ItemImpl, root: &TokenStream) -> TokenStream
             rewrite(hook, root);
         }
     }
-    let marked = marked(&item, root);
+    let marked = marked(&item, root, before);
     quote! {
         #[#root::async_trait]
         #item
@@ -38,7 +38,8 @@ pub(crate) fn refused(item: &ItemImpl, root: &TokenStream, error: &Error) -> Tok
     }
     let mut item = item.clone();
     item.attrs.retain(|attribute| !is_async_trait(attribute));
-    let marked = marked(&item, root);
+    // As if the old row were asked for, so that nothing is said about its use.
+    let marked = marked(&item, root, true);
     quote! {
         #error
         #[#root::async_trait]
@@ -47,18 +48,16 @@ pub(crate) fn refused(item: &ItemImpl, root: &TokenStream, error: &Error) -> Tok
     }
 }
 
-fn marked(item: &ItemImpl, root: &TokenStream) -> TokenStream {
+fn marked(item: &ItemImpl, root: &TokenStream, before: bool) -> TokenStream {
     let model = &item.self_ty;
     let (generics, _, bounds) = item.generics.split_for_impl();
+    let reads_before =
+        before.then(|| quote!(impl #generics #root::ReadsBefore for #model #bounds {}));
     quote! {
         impl #generics #root::HasOutboxHooks for #model #bounds {
-            fn events_of(
-                change: #root::Change<'_, Self>,
-                out: &mut #root::Events,
-            ) -> ::core::result::Result<(), #root::OutboxError> {
-                <Self as #root::OutboxAggregate>::outbox_events(change, out)
-            }
+            const AGGREGATE: #root::Aggregate<Self> = #root::Aggregate::of(#before);
         }
+        #reads_before
     }
 }
 
@@ -93,9 +92,7 @@ fn rewrite(hook: &mut ImplItemFn, root: &TokenStream) {
         "before_save" => parse_quote!({
             #hooks::guard_save(__outbox_db, __outbox_insert)?;
             #body
-            ::core::result::Result::Ok(#hooks::before_save(
-                __outbox_done?, __outbox_db, __outbox_insert,
-            ))
+            #hooks::before_save(__outbox_done?, __outbox_db, __outbox_insert).await
         }),
         "after_save" => parse_quote!({
             let __outbox_saved = #hooks::saved(&__outbox_model, __outbox_db, __outbox_insert);

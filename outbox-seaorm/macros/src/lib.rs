@@ -15,8 +15,14 @@ use syn::{ItemImpl, parse_macro_input};
 /// | hook | what happens around the application's body |
 /// |---|---|
 /// | `before_save`, `before_delete` | before it: anything but a transaction is refused, nothing was written |
+/// | `before_save` of an update | after it: the old row is read and locked, with `#[outbox_hooks(before)]` |
+/// | `before_save` of an insert | after it: on MariaDB a row with a composite key is looked up, because SeaORM's insert of junction rows does nothing if it is there |
 /// | `before_delete` | after it: the row is read, and locked where the database has row locks |
 /// | `after_save`, `after_delete` | after it: the events are staged, from the model it returned |
+///
+/// `#[outbox_hooks(before)]` makes `Change::before` tell an update's old row. It costs one
+/// `SELECT … FOR UPDATE` (on SQLite a plain one) before each `UPDATE`, and the role needs the right
+/// to read.
 ///
 /// Which events, `OutboxAggregate` says; without an implementation the attribute does not compile.
 /// It adds `#[async_trait]` itself.
@@ -24,9 +30,11 @@ use syn::{ItemImpl, parse_macro_input};
 pub fn outbox_hooks(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as ItemImpl);
     let root = root::root();
-    let hooks = match check::checked(&arguments.into(), item.clone()) {
-        Ok(item) => expand::with_outbox(item, &root),
-        Err(error) => expand::refused(&item, &root, &error),
+    let before = check::asks_before(&arguments.into());
+    let checked = check::checked(item.clone());
+    let hooks = match (before, checked) {
+        (Ok(before), Ok(item)) => expand::with_outbox(item, &root, before),
+        (Err(error), _) | (_, Err(error)) => expand::refused(&item, &root, &error),
     };
     hooks.into()
 }

@@ -1,5 +1,7 @@
 //! Pools of connections for a worker.
 
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -36,14 +38,15 @@ pub struct PoolOptions {
     /// How long a call waits for a free connection, and how long connecting may take. A short time
     /// turns a burst into errors. Default: 5 s.
     pub acquire_timeout: Duration,
-    /// How long a statement may run before the server ends it (PostgreSQL). Zero is for ever: the
-    /// statement of a caller that gave up then runs on and holds its locks. Default: 10 s.
+    /// How long a statement may run before the server ends it (PostgreSQL, MariaDB; on MySQL only
+    /// one that reads). Zero is for ever: the statement of a caller that gave up then runs on and
+    /// holds its locks. Default: 10 s.
     pub statement_timeout: Duration,
-    /// How long a statement waits for a lock, or on SQLite for another writer. Zero is for ever on
-    /// PostgreSQL and not at all on SQLite. Default: 5 s.
+    /// How long a statement waits for a lock, on MariaDB and MySQL in whole seconds, or on SQLite
+    /// for another writer. Zero is for ever, and on SQLite not at all. Default: 5 s.
     pub lock_timeout: Duration,
-    /// How long a transaction may idle before the server ends its session (PostgreSQL). Zero is for
-    /// ever: what a worker that froze had locked stays locked. Default: 10 s.
+    /// How long a transaction may idle before the server ends its session (PostgreSQL, MariaDB).
+    /// Zero is for ever: what a worker that froze had locked stays locked. Default: 10 s.
     pub idle_in_transaction_timeout: Duration,
     /// Under which name the server lists the sessions (PostgreSQL). Default: `outbox-worker`.
     pub application_name: String,
@@ -64,8 +67,8 @@ impl Default for PoolOptions {
 
 /// Opens a pool that is fit for a [`SeaOrmStore`](crate::SeaOrmStore), and one connection of it.
 ///
-/// On PostgreSQL (`postgres://…`) each session is READ COMMITTED by default and has the time limits
-/// of the options. On SQLite (`sqlite:…`) the journal is a write-ahead log, every commit is on disk
+/// On PostgreSQL (`postgres://…`) and on MariaDB and MySQL (`mysql://…`, `mariadb://…`) each session
+/// is READ COMMITTED by default and has the time limits of the options. On SQLite (`sqlite:…`) the journal is a write-ahead log, every commit is on disk
 /// when it returns, and a missing file is not created. No statement is logged.
 ///
 /// # Errors
@@ -75,24 +78,26 @@ impl Default for PoolOptions {
 /// password.
 pub async fn connect(url: &str, options: PoolOptions) -> Result<DatabaseConnection, StoreError> {
     match url.split_once(':').map(|(scheme, _)| scheme) {
+        #[cfg(feature = "mysql")]
+        Some("mysql" | "mariadb") => mysql::connect(url, options).await,
         #[cfg(feature = "postgres")]
         Some("postgres" | "postgresql") => postgres::connect(url, options).await,
         #[cfg(feature = "sqlite")]
         Some("sqlite") => sqlite::connect(url, &options).await,
-        Some("mysql" | "mariadb") => Err(unusable_url(format!(
-            "MySQL and MariaDB are not supported yet: use a {SCHEMES} URL"
-        ))),
-        _ => Err(unusable_url(format!("the database URL must begin with {SCHEMES}"))),
+        _ => {
+            let schemes = SCHEMES.concat();
+            let schemes = schemes.trim_end_matches(" or ");
+            Err(unusable_url(format!("the database URL must begin with {schemes}")))
+        }
     }
 }
 
-const SCHEMES: &str = if cfg!(all(feature = "postgres", feature = "sqlite")) {
-    "postgres:// or sqlite://"
-} else if cfg!(feature = "postgres") {
-    "postgres://"
-} else {
-    "sqlite://"
-};
+/// Those whose features are on.
+const SCHEMES: [&str; 3] = [
+    if cfg!(feature = "postgres") { "postgres:// or " } else { "" },
+    if cfg!(feature = "mysql") { "mysql:// or mariadb:// or " } else { "" },
+    if cfg!(feature = "sqlite") { "sqlite:// or " } else { "" },
+];
 
 fn unusable_url(why: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::InvalidArgument, CONNECT).with_source(Cause(why.into()))

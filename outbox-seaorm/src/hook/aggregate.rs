@@ -77,8 +77,7 @@ pub trait OutboxAggregate: HasOutboxHooks {
     fn outbox_events(change: Change<'_, Self>, out: &mut Events) -> Result<(), OutboxError>;
 }
 
-/// The mark that `#[outbox_hooks]` leaves, and its one way to the aggregate: so a missing
-/// implementation is one error and not one for each hook.
+/// The mark that `#[outbox_hooks]` leaves.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "the events of `{Self}` would never be staged: `#[outbox_hooks]` is missing",
@@ -86,6 +85,34 @@ pub trait OutboxAggregate: HasOutboxHooks {
     note = "put `#[outbox_hooks]` on `impl ActiveModelBehavior for ActiveModel`"
 )]
 pub trait HasOutboxHooks: ActiveModelTrait {
-    /// What the aggregate says.
-    fn events_of(change: Change<'_, Self>, out: &mut Events) -> Result<(), OutboxError>;
+    /// The one way to the aggregate: so a missing implementation is one error and not one for each
+    /// hook.
+    const AGGREGATE: Aggregate<Self>;
 }
+
+/// What an aggregate says.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Aggregate<A: ActiveModelTrait> {
+    pub(super) reads_before: bool,
+    pub(super) events: fn(Change<'_, A>, &mut Events) -> Result<(), OutboxError>,
+}
+
+impl<A: HasOutboxHooks> Aggregate<A> {
+    /// What this one says.
+    pub const fn of(reads_before: bool) -> Self
+    where
+        A: OutboxAggregate,
+    {
+        Self { reads_before, events: A::outbox_events }
+    }
+}
+
+/// The mark of `#[outbox_hooks(before)]`.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "no hook reads the old row of `{Self}`: `#[outbox_hooks(before)]` is missing",
+    label = "this would be unknown after an update",
+    note = "write `#[outbox_hooks(before)]`, for one `SELECT .. FOR UPDATE` more with each update"
+)]
+pub trait ReadsBefore: HasOutboxHooks {}

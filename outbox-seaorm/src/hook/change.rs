@@ -4,6 +4,8 @@ use std::fmt;
 
 use sea_orm::{ActiveModelTrait, ActiveValue, EntityTrait, IdenStatic, Iterable};
 
+use crate::hook::aggregate::ReadsBefore;
+
 /// The model of an active model's entity.
 pub type ModelOf<A> = <<A as ActiveModelTrait>::Entity as EntityTrait>::Model;
 
@@ -20,6 +22,9 @@ pub enum Change<'a, A: ActiveModelTrait> {
     Updated {
         /// The row as it is now.
         after: &'a ModelOf<A>,
+        /// The row as it was, if that was asked; [`Change::before`] tells.
+        #[doc(hidden)]
+        before: Option<&'a ModelOf<A>>,
         /// Which columns the update assigned, if that is known.
         #[doc(hidden)]
         assigned: Option<Assigned>,
@@ -37,6 +42,49 @@ impl<A: ActiveModelTrait> Change<'_, A> {
         match self {
             Self::Updated { assigned: Some(assigned), .. } => assigned.contains(column.as_str()),
             _ => true,
+        }
+    }
+
+    /// The row as it was before: `None` if it is new, always known after an update and a delete.
+    ///
+    /// Does not compile without `#[outbox_hooks(before)]`, so that no event is left out for want of
+    /// the old row; [the attribute](crate::outbox_hooks) has the costs.
+    ///
+    /// ```
+    /// # mod order {
+    /// # use outbox_seaorm::{Change, Events, OutboxAggregate, OutboxError, OutboxEvent};
+    /// # use outbox_seaorm::outbox_hooks;
+    /// # use sea_orm::entity::prelude::*;
+    /// # #[derive(serde::Serialize, OutboxEvent)]
+    /// # #[outbox(type = "orders.repriced", topic = "orders", key = order_id)]
+    /// # struct Repriced { order_id: i32, from: i64, to: i64 }
+    /// # #[sea_orm::model]
+    /// # #[derive(Clone, Debug, DeriveEntityModel)]
+    /// # #[sea_orm(table_name = "orders")]
+    /// # pub struct Model { #[sea_orm(primary_key)] pub id: i32, pub total: i64 }
+    /// #[outbox_hooks(before)]
+    /// impl ActiveModelBehavior for ActiveModel {}
+    ///
+    /// impl OutboxAggregate for ActiveModel {
+    ///     fn outbox_events(change: Change<'_, Self>, out: &mut Events) -> Result<(), OutboxError> {
+    ///         match (change.before(), change.model()) {
+    ///             (Some(before), order) if before.total != order.total => {
+    ///                 out.push(Repriced { order_id: order.id, from: before.total, to: order.total })
+    ///             }
+    ///             _ => Ok(()),
+    ///         }
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    pub fn before(&self) -> Option<&ModelOf<A>>
+    where
+        A: ReadsBefore,
+    {
+        match self {
+            Self::Inserted(_) => None,
+            Self::Updated { before, .. } => *before,
+            Self::Deleted(model) => Some(model),
         }
     }
 

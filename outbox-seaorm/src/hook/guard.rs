@@ -1,17 +1,19 @@
 //! Refuses a connection on which a row and its events could part.
 //!
 //! The hook's signature takes any `ConnectionTrait`, and a bound cannot be added to it. What is left
-//! is the type's identity: a list of types that always are a transaction, everything else refused.
+//! is the type's identity: a list of types that always are a transaction, one of types whose staging
+//! carries a proof, everything else refused.
 
 use std::any::{TypeId, type_name};
 use std::sync::{PoisonError, RwLock};
 
 use sea_orm::{
     ActiveModelTrait, ConnectionTrait, DatabaseConnection, DatabaseExecutor, DatabaseTransaction,
-    EntityName, TransactionSession,
+    DbBackend, EntityName, TransactionSession,
 };
 
 use crate::error::{OutboxError, Refusal, WriteKind};
+use crate::proof;
 
 static TRUSTED: RwLock<Vec<TypeId>> = RwLock::new(Vec::new());
 
@@ -23,26 +25,37 @@ pub fn trust_transaction_type<T: ConnectionTrait + TransactionSession + 'static>
     TRUSTED.write().unwrap_or_else(PoisonError::into_inner).push(TypeId::of::<T>());
 }
 
-/// Refuses the write unless `C` is a transaction.
+/// Refuses the write unless `C` is a transaction, or its staging will prove that it is.
 pub(super) fn guard<A: ActiveModelTrait, C: ConnectionTrait>(
+    db: &C,
     write: WriteKind,
 ) -> Result<(), OutboxError> {
-    let Some(refusal) = refusal(typeid::of::<C>()) else { return Ok(()) };
+    let Some(refusal) = refusal(typeid::of::<C>(), db.get_database_backend()) else {
+        return Ok(());
+    };
     let table = A::Entity::default().table_name();
     Err(OutboxError::Refused { write, table, connection: type_name::<C>(), refusal })
 }
 
 /// A type without lifetimes is named by its id alone, so no other type passes for a transaction.
-fn refusal(connection: TypeId) -> Option<Refusal> {
+fn refusal(connection: TypeId, backend: DbBackend) -> Option<Refusal> {
     if is_transaction(connection) {
         None
     } else if connection == TypeId::of::<DatabaseConnection>() || is_restricted(connection) {
         Some(Refusal::Autocommit)
     } else if connection == typeid::of::<DatabaseExecutor<'_>>() {
         Some(Refusal::Executor)
+    } else if proof::is_registered(connection) {
+        if proof::is_possible(backend) { None } else { Some(Refusal::Unprovable) }
     } else {
         Some(Refusal::Unknown)
     }
+}
+
+/// Whether staging on this connection must carry a proof.
+pub(super) fn is_on_trial<C>() -> bool {
+    let connection = typeid::of::<C>();
+    !is_transaction(connection) && proof::is_registered(connection)
 }
 
 fn is_transaction(connection: TypeId) -> bool {

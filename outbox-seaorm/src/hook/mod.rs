@@ -7,7 +7,7 @@ pub(crate) mod row;
 mod run;
 mod stash;
 
-pub use aggregate::{HasOutboxHooks, OutboxAggregate};
+pub use aggregate::{Aggregate, HasOutboxHooks, OutboxAggregate, ReadsBefore};
 pub use change::{Change, ModelOf};
 pub use guard::trust_transaction_type;
 pub use run::Hooks;

@@ -25,7 +25,12 @@ pub(super) fn saved_key<A: ActiveModelTrait>(model: &ModelOf<A>) -> Vec<Value> {
 /// Reads the row and keeps it locked until the transaction ends, where the database has row locks;
 /// `None` if the primary key is not set.
 pub(crate) fn locked<A: ActiveModelTrait>(active: &A) -> Option<Select<A::Entity>> {
+    Some(unlocked(active)?.lock_exclusive())
+}
+
+/// Reads the row; `None` if the primary key is not set.
+pub(super) fn unlocked<A: ActiveModelTrait>(active: &A) -> Option<Select<A::Entity>> {
     let parts = <A::Entity as EntityTrait>::PrimaryKey::iter().zip(key(active)?);
-    let select = A::Entity::find().lock_exclusive();
+    let select = A::Entity::find();
     Some(parts.fold(select, |select, (part, value)| select.filter(part.into_column().eq(value))))
 }

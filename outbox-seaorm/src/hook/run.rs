@@ -3,30 +3,31 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use sea_orm::{ConnectionTrait, DbErr};
+use sea_orm::{ActiveModelTrait, ConnectionTrait, DbBackend, DbErr, EntityTrait, Iterable};
 
 use crate::error::{OutboxError, WriteKind, Written};
 use crate::events::{Events, insert_beside};
 use crate::hook::aggregate::HasOutboxHooks;
 use crate::hook::change::{Assigned, Change, ModelOf};
-use crate::hook::guard::guard;
+use crate::hook::guard::{guard, is_on_trial};
 use crate::hook::row;
 use crate::hook::stash::{self, Key, Noted};
 use crate::install;
+use crate::proof::Proving;
 use crate::statement::insert;
 
 /// The calls of the generated hooks, in the order in which they run.
 pub struct Hooks<A: HasOutboxHooks>(PhantomData<A>);
 
-/// What the hook before a save knew.
+/// What the hook before the save of such a model knew.
 #[derive(Debug)]
-pub enum Saved {
+pub enum Saved<M> {
     /// A new row.
     Inserted,
-    /// An update that assigned nothing: no UPDATE was sent.
+    /// An update that assigned nothing, so that no UPDATE was sent, or an insert that met its row.
     Nothing,
-    /// An update.
-    Updated(Option<Assigned>),
+    /// An update: what it assigned, and the row before it if that was asked.
+    Updated(Option<Assigned>, Option<M>),
 }
 
 impl<A: HasOutboxHooks + Send + 'static> Hooks<A>
@@ -43,24 +44,53 @@ where
         refuse_early::<A, C>(db, WriteKind::Delete)
     }
 
-    /// Notes what an update assigns. An insert needs no note.
-    pub fn before_save<C: ConnectionTrait>(active: A, db: &C, insert: bool) -> A {
-        if !insert && let Some(key) = row::key(&active) {
-            let assigned = Assigned::of(&active);
-            stash::note(Key::new::<A, C>(db, key), Noted::Assigned(assigned));
+    /// Notes what an update assigns, and the old row if that is asked; of an insert, that it may do
+    /// nothing.
+    pub async fn before_save<C: ConnectionTrait>(
+        active: A,
+        db: &C,
+        insert: bool,
+    ) -> Result<A, DbErr> {
+        let Some(key) = row::key(&active) else { return Ok(active) };
+        let key = Key::new::<A, C>(db, key);
+        if insert {
+            let present = may_do_nothing::<A, C>(db).then(|| row::unlocked(&active)).flatten();
+            if let Some(select) = present {
+                match select.one(db).await? {
+                    Some(_) => stash::note(key, Noted::Present),
+                    None => drop(stash::take(&key)),
+                }
+            }
+            return Ok(active);
         }
-        active
+        let assigned = Assigned::of(&active);
+        let select = row::locked(&active);
+        let before = match select.filter(|_| A::AGGREGATE.reads_before && !assigned.is_empty()) {
+            Some(select) => select.one(db).await?,
+            None => None,
+        };
+        let before = before.map(|row| Box::new(row) as stash::Row);
+        stash::note(key, Noted::Update(assigned, before));
+        Ok(active)
     }
 
     /// Takes the note, before the application's hook can save the same row once more.
-    pub fn saved<C: ConnectionTrait>(model: &ModelOf<A>, db: &C, insert: bool) -> Saved {
-        if insert {
+    pub fn saved<C: ConnectionTrait>(
+        model: &ModelOf<A>,
+        db: &C,
+        insert: bool,
+    ) -> Saved<ModelOf<A>> {
+        if insert && !may_do_nothing::<A, C>(db) {
             return Saved::Inserted;
         }
         match stash::take(&Key::new::<A, C>(db, row::saved_key::<A>(model))) {
-            Some(Noted::Assigned(assigned)) if assigned.is_empty() => Saved::Nothing,
-            Some(Noted::Assigned(assigned)) => Saved::Updated(Some(assigned)),
-            _ => Saved::Updated(None),
+            Some(Noted::Present) if insert => Saved::Nothing,
+            _ if insert => Saved::Inserted,
+            Some(Noted::Update(assigned, _)) if assigned.is_empty() => Saved::Nothing,
+            Some(Noted::Update(assigned, before)) => {
+                Saved::Updated(Some(assigned), before.and_then(model_of::<A>))
+            }
+            _ => Saved::Updated(None, None),
         }
     }
 
@@ -68,17 +98,21 @@ where
     pub async fn after_save<C: ConnectionTrait>(
         model: ModelOf<A>,
         db: &C,
-        saved: Saved,
+        saved: Saved<ModelOf<A>>,
     ) -> Result<ModelOf<A>, DbErr> {
-        let (write, change) = match saved {
-            Saved::Inserted => (WriteKind::Insert, Change::Inserted(&model)),
+        let (write, events) = match &saved {
+            Saved::Inserted => (WriteKind::Insert, events::<A>(Change::Inserted(&model))),
             Saved::Nothing => return Ok(model),
-            Saved::Updated(assigned) => {
-                (WriteKind::Update, Change::Updated { after: &model, assigned })
+            Saved::Updated(_, None) if A::AGGREGATE.reads_before => {
+                (WriteKind::Update, Err(OutboxError::BeforeUnknown))
+            }
+            Saved::Updated(assigned, before) => {
+                let (assigned, before) = (assigned.clone(), before.as_ref());
+                let change = Change::Updated { after: &model, before, assigned };
+                (WriteKind::Update, events::<A>(change))
             }
         };
-        let events = events::<A>(change);
-        insert_beside(Written::of::<A>(write), events, db).await?;
+        stage::<A, C>(write, events, db).await?;
         Ok(model)
     }
 
@@ -90,7 +124,7 @@ where
         let row = select.one(db).await?;
         let key = Key::new::<A, C>(db, key);
         match row {
-            Some(row) => stash::note(key, Noted::Row(Box::new(row))),
+            Some(row) => stash::note(key, Noted::Delete(Box::new(row))),
             None => drop(stash::take(&key)),
         }
         Ok(active)
@@ -99,8 +133,8 @@ where
     /// Takes the note of the row that is gone.
     pub fn deleted<C: ConnectionTrait>(active: &A, db: &C) -> Option<ModelOf<A>> {
         match stash::take(&Key::new::<A, C>(db, row::key(active)?))? {
-            Noted::Row(row) => row.downcast().ok().map(|row| *row),
-            Noted::Assigned(_) => None,
+            Noted::Delete(row) => model_of::<A>(row),
+            Noted::Present | Noted::Update(..) => None,
         }
     }
 
@@ -111,8 +145,7 @@ where
         deleted: Option<ModelOf<A>>,
     ) -> Result<A, DbErr> {
         if let Some(row) = deleted {
-            let events = events::<A>(Change::Deleted(&row));
-            insert_beside(Written::of::<A>(WriteKind::Delete), events, db).await?;
+            stage::<A, C>(WriteKind::Delete, events::<A>(Change::Deleted(&row)), db).await?;
         }
         Ok(active)
     }
@@ -123,15 +156,45 @@ fn refuse_early<A: HasOutboxHooks, C: ConnectionTrait>(
     db: &C,
     write: WriteKind,
 ) -> Result<(), DbErr> {
-    guard::<A, C>(write)?;
+    guard::<A, C>(db, write)?;
     install::current()?;
     insert::supported(db.get_database_backend())
 }
 
+/// Whether an insert may meet its row, do nothing, and have a hook after it all the same.
+///
+/// SeaORM inserts junction rows so, whose key is made of two. MariaDB and MySQL then count the row
+/// that was there as one that was written; the others tell.
+fn may_do_nothing<A: ActiveModelTrait, C: ConnectionTrait>(db: &C) -> bool {
+    let keys = || <A::Entity as EntityTrait>::PrimaryKey::iter().count();
+    db.get_database_backend() == DbBackend::MySql && keys() > 1
+}
+
 fn events<A: HasOutboxHooks>(change: Change<'_, A>) -> Result<Events, OutboxError> {
     let mut events = Events::open()?;
-    A::events_of(change, &mut events)?;
+    (A::AGGREGATE.events)(change, &mut events)?;
     Ok(events)
+}
+
+/// Stages beside the write, with the proof if the type of the connection was registered for it.
+async fn stage<A: HasOutboxHooks, C: ConnectionTrait>(
+    write: WriteKind,
+    events: Result<Events, OutboxError>,
+    db: &C,
+) -> Result<(), DbErr> {
+    let written = Written::of::<A>(write);
+    if is_on_trial::<C>() {
+        insert_beside(written, events, &Proving(db)).await
+    } else {
+        insert_beside(written, events, db).await
+    }
+}
+
+fn model_of<A: HasOutboxHooks>(row: stash::Row) -> Option<ModelOf<A>>
+where
+    ModelOf<A>: 'static,
+{
+    row.downcast().ok().map(|row| *row)
 }
 
 impl<A: HasOutboxHooks> fmt::Debug for Hooks<A> {

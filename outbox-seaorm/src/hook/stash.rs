@@ -6,7 +6,7 @@
 //! own hook before it, which overwrites or removes what a failed write left behind.
 //!
 //! Two writes of one row at the same time on one transaction share an entry. The second to end then
-//! finds nothing and counts every column as changed.
+//! finds nothing and counts every column as changed, or fails if its events need the old row.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, HashMap};
@@ -21,12 +21,12 @@ use crate::hook::change::Assigned;
 /// Failed and dropped updates leave their entries; beyond this many the oldest goes, and its update
 /// then counts every column as changed.
 const UPDATES: usize = 4096;
-/// The same for deletes. An entry that is missing would be an event that is missing, so it takes far
-/// more failed deletes than can be under way together.
-const DELETES: usize = 65_536;
+/// The same for writes whose old row is noted. An entry that is missing would be an event that is
+/// missing, or a save that fails, so it takes far more failed writes than can be under way together.
+const ROWS: usize = 65_536;
 
 static ASSIGNED: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(UPDATES)));
-static ROWS: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(DELETES)));
+static WITH_ROW: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(ROWS)));
 
 /// Which write.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -47,23 +47,28 @@ impl Key {
 
 /// What was noted.
 pub(super) enum Noted {
-    /// The columns that an update assigns.
-    Assigned(Assigned),
     /// The row that a delete is about to remove.
-    Row(Box<dyn Any + Send>),
+    Delete(Row),
+    /// The row that an insert is about to meet.
+    Present,
+    /// The columns that an update assigns, and the row as it is before if that is asked.
+    Update(Assigned, Option<Row>),
 }
+
+/// A model of any entity.
+pub(super) type Row = Box<dyn Any + Send>;
 
 pub(super) fn note(key: Key, noted: Noted) {
     drop(take(&key));
     let stash = match noted {
-        Noted::Assigned(_) => &ASSIGNED,
-        Noted::Row(_) => &ROWS,
+        Noted::Present | Noted::Update(_, None) => &ASSIGNED,
+        Noted::Delete(_) | Noted::Update(_, Some(_)) => &WITH_ROW,
     };
     lock(stash).insert(key, noted);
 }
 
 pub(super) fn take(key: &Key) -> Option<Noted> {
-    lock(&ASSIGNED).remove(key).or_else(|| lock(&ROWS).remove(key))
+    lock(&ASSIGNED).remove(key).or_else(|| lock(&WITH_ROW).remove(key))
 }
 
 struct Stash {

@@ -23,8 +23,9 @@ use crate::context::AMBIENT;
 /// | `x-correlation-id` | `correlation_id` | it is 1 to 128 bytes of visible ASCII |
 /// | `x-causation-id` | `causation_id` | it is 1 to 128 bytes of visible ASCII |
 ///
-/// What is not taken, or comes twice, is dropped, counted and never stored; the request goes on
-/// without it. A context that surrounds the request (an outer layer's) keeps what the headers do
+/// What is not taken is dropped, counted and never stored; the request goes on without it. So is
+/// what comes twice, but for `tracestate`, whose lines are one list; beside a `traceparent` that is
+/// not taken it goes uncounted. A context that surrounds the request (an outer layer's) keeps what the headers do
 /// not say.
 ///
 /// ```

@@ -5,6 +5,8 @@ pub(crate) mod columns;
 mod decode;
 mod error;
 mod fields;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -13,5 +15,7 @@ mod time;
 mod words;
 
 pub(crate) use decode::Decoder;
+#[cfg(feature = "mysql")]
+pub(crate) use error::is_deadlock;
 pub(crate) use error::{Cause, failed, from_sqlx, unreadable};
 pub(crate) use time::duration;

@@ -6,20 +6,22 @@ use std::any::TypeId;
 use chrono::{DateTime, Utc};
 use outbox_core::{EventId, OutboxMessage, Schedule, StagedMessage, TableNames};
 use sea_orm::sea_query::{Alias, Expr, InsertStatement, IntoTableRef, Query, TableRef, Value};
-#[cfg(feature = "postgres")]
-use sea_orm::DatabaseTransaction;
 use sea_orm::{ConnectionTrait, DbBackend, DbErr};
+#[cfg(feature = "postgres")]
+use sea_orm::{DatabaseTransaction, Statement};
 
 use crate::entity::record::{CONTENT, joined};
+#[cfg(feature = "postgres")]
+use crate::proof::{self, Unproven};
 use crate::settings::OutboxSettings;
 use crate::statement::clock::{SQLITE_NOW, micros};
 #[cfg(feature = "postgres")]
-use crate::statement::unnest;
+use crate::statement::unnest::{self, Besides};
 #[cfg(feature = "postgres")]
 use crate::wake::Wake;
 
 /// The columns that staging fills, in the order of [`row`]. The database fills the others.
-pub(super) const COLUMNS: [&str; 23] =
+pub(crate) const COLUMNS: [&str; 23] =
     joined(&[&["lane", "id"], CONTENT, &["size", "deliver_at", "available_at"]]);
 
 /// Whether events can be staged on this database.
@@ -30,11 +32,8 @@ pub(crate) fn supported(backend: DbBackend) -> Result<(), DbErr> {
     Dialect::of(backend).map(drop)
 }
 
-/// How many bytes of messages one statement carries, unless a single one has more.
-///
-/// With TLS, a statement that fills more than one record of 16 KiB waits for the other side's
-/// delayed acknowledgement: 40 milliseconds instead of less than one.
-const BYTES: usize = 12 * 1024;
+/// What a row binds besides the texts of its message.
+const ROW: usize = 160;
 
 /// Inserts the messages in their order, with as few statements as the database takes well.
 ///
@@ -48,12 +47,21 @@ pub(crate) async fn insert<C: ConnectionTrait>(
     let tables = settings.table_names();
     let mut rest = messages;
     while !rest.is_empty() {
-        let (together, behind) = rest.split_at(prefix(rest, dialect.binds() / COLUMNS.len()));
+        let (together, behind) = rest.split_at(dialect.together(rest));
         rest = behind;
         #[cfg(feature = "postgres")]
         if dialect == Dialect::Postgres && takes_text::<C>() {
             let wake = settings.wakes() == Wake::Gated && rest.is_empty();
-            db.execute_raw(unnest::statement(tables, together, wake)).await?;
+            let besides = if wake { Besides::WakeUp } else { Besides::Nothing };
+            db.execute_raw(unnest::statement(tables, together, besides)).await?;
+            continue;
+        }
+        #[cfg(feature = "postgres")]
+        if dialect == Dialect::Postgres
+            && let Some(connection) = proof::asked_by::<C>()
+        {
+            prove(db, unnest::statement(tables, together, Besides::Proof), together, connection)
+                .await?;
             continue;
         }
         db.execute(&statement(dialect, tables, together)?).await?;
@@ -68,14 +76,20 @@ fn takes_text<C: ConnectionTrait>() -> bool {
     typeid::of::<C>() == TypeId::of::<DatabaseTransaction>()
 }
 
-/// How many of the messages go into one statement.
-fn prefix(messages: &[StagedMessage], most: usize) -> usize {
-    let mut bytes = 0;
-    let fits = |staged: &&StagedMessage| {
-        bytes += staged.message.size();
-        bytes <= BYTES
-    };
-    messages.iter().take(most).take_while(fits).count().max(1)
+/// Inserts all of the messages, or tells that their write was no part of a transaction.
+#[cfg(feature = "postgres")]
+async fn prove<C: ConnectionTrait>(
+    db: &C,
+    statement: Statement,
+    messages: &[StagedMessage],
+    connection: &'static str,
+) -> Result<(), DbErr> {
+    let staged = db.execute_raw(statement).await?.rows_affected();
+    if usize::try_from(staged).is_ok_and(|staged| staged == messages.len()) {
+        Ok(())
+    } else {
+        Err(Unproven { connection }.into())
+    }
 }
 
 fn statement(
@@ -92,7 +106,8 @@ fn statement(
     Ok(insert)
 }
 
-fn table(tables: &TableNames) -> TableRef {
+/// The table that is staged into.
+pub(crate) fn table(tables: &TableNames) -> TableRef {
     let message = Alias::new(tables.identifier("message"));
     match tables.schema() {
         Some(schema) => (Alias::new(schema), message).into_table_ref(),
@@ -145,6 +160,7 @@ pub(super) fn size(message: &OutboxMessage) -> i32 {
 /// How the databases differ in this statement.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Dialect {
+    MySql,
     Postgres,
     Sqlite,
 }
@@ -152,6 +168,7 @@ enum Dialect {
 impl Dialect {
     fn of(backend: DbBackend) -> Result<Self, DbErr> {
         match backend {
+            DbBackend::MySql => Ok(Self::MySql),
             DbBackend::Postgres => Ok(Self::Postgres),
             DbBackend::Sqlite => Ok(Self::Sqlite),
             other => {
@@ -160,10 +177,32 @@ impl Dialect {
         }
     }
 
+    /// How many of the messages go into one statement.
+    fn together(self, messages: &[StagedMessage]) -> usize {
+        let mut bytes = 0;
+        let fits = |staged: &&StagedMessage| {
+            bytes += staged.message.size() + ROW;
+            bytes <= self.bytes()
+        };
+        let most = self.binds() / COLUMNS.len();
+        messages.iter().take(most).take_while(fits).count().max(1)
+    }
+
+    /// How many bytes of messages one statement carries, unless a single one has more.
+    ///
+    /// With TLS, a statement that fills more than one record of 16 KiB waits for the other side's
+    /// delayed acknowledgement: 40 milliseconds instead of less than one.
+    const fn bytes(self) -> usize {
+        match self {
+            Self::MySql | Self::Postgres => 14 * 1024,
+            Self::Sqlite => usize::MAX,
+        }
+    }
+
     /// How many values one statement may bind.
     const fn binds(self) -> usize {
         match self {
-            Self::Postgres => 65_535,
+            Self::MySql | Self::Postgres => 65_535,
             Self::Sqlite => 32_766,
         }
     }
@@ -171,12 +210,14 @@ impl Dialect {
     fn id(self, id: EventId) -> Expr {
         match self {
             Self::Postgres => Expr::val(id.uuid()),
-            Self::Sqlite => Expr::val(id.uuid().as_bytes().to_vec()),
+            Self::MySql | Self::Sqlite => Expr::val(id.uuid().as_bytes().to_vec()),
         }
     }
 
     fn instant(self, instant: DateTime<Utc>) -> Expr {
         match self {
+            // Without a zone, so that the session's own has no part in it.
+            Self::MySql => Expr::val(instant.naive_utc()),
             Self::Postgres => Expr::val(instant),
             Self::Sqlite => Expr::val(instant.timestamp_micros()),
         }
@@ -191,6 +232,9 @@ impl Dialect {
             Schedule::After(delay) => micros(delay),
         };
         match self {
+            Self::MySql => {
+                Expr::cust_with_values("UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND", [delay])
+            }
             Self::Postgres => Expr::cust_with_values(
                 "statement_timestamp() + $1 * interval '1 microsecond'",
                 [delay],
@@ -202,6 +246,7 @@ impl Dialect {
     /// A null of the kind of an instant.
     fn never(self) -> Expr {
         match self {
+            Self::MySql => Expr::val(Value::ChronoDateTime(None)),
             Self::Postgres => Expr::val(Value::ChronoDateTimeUtc(None)),
             Self::Sqlite => Expr::val(Value::BigInt(None)),
         }

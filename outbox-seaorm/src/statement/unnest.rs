@@ -47,12 +47,34 @@ const BOUND: [Bound; COLUMNS.len() - 2] = [
 /// The instant that stands for none: what was due in 1970 is due at once.
 const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// Inserts the messages in their order, and wakes the worker at the commit if that is asked.
-pub(super) fn statement(tables: &TableNames, messages: &[StagedMessage], wake: bool) -> Statement {
+/// What the insert does besides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Besides {
+    /// Nothing.
+    Nothing,
+    /// It takes no message unless its transaction has written before.
+    Proof,
+    /// It wakes the worker at the commit.
+    WakeUp,
+}
+
+/// The condition of [`Besides::Proof`]. It does not give the transaction an id, so that it says of
+/// each message what it says of the first.
+const WRITTEN: &str = "WHERE pg_current_xact_id_if_assigned() IS NOT NULL ";
+
+/// Inserts the messages in their order.
+pub(super) fn statement(
+    tables: &TableNames,
+    messages: &[StagedMessage],
+    besides: Besides,
+) -> Statement {
     let mut values: Vec<Value> = BOUND.iter().map(|bound| (bound.2)(messages)).collect();
     values.extend(due(messages));
-    let insert = insert(tables);
-    let sql = if wake { with_wake_up(tables, &insert) } else { insert };
+    let sql = match besides {
+        Besides::Nothing => insert(tables, ""),
+        Besides::Proof => insert(tables, WRITTEN),
+        Besides::WakeUp => with_wake_up(tables, &insert(tables, "")),
+    };
     Statement::from_sql_and_values(DbBackend::Postgres, sql, values)
 }
 
@@ -68,7 +90,7 @@ SELECT pg_notify({channel}, '') WHERE pg_try_advisory_xact_lock(hashtextextended
     )
 }
 
-fn insert(tables: &TableNames) -> String {
+fn insert(tables: &TableNames, condition: &str) -> String {
     let table = tables.quoted("message", '"');
     let (mut names, mut chosen, mut arrays) = (String::new(), String::new(), String::new());
     for ((name, Bound(kind, null, _)), place) in COLUMNS.iter().zip(&BOUND).zip(1..) {
@@ -89,7 +111,7 @@ SELECT {chosen}due, due FROM (
     ) AS due
     FROM unnest({arrays}${at}::timestamptz[], ${delay}::bigint[])
         WITH ORDINALITY AS e ({names}at, delay, place)
-) e ORDER BY place"
+) e {condition}ORDER BY place"
     )
 }
 
@@ -120,6 +142,9 @@ fn text(messages: &[StagedMessage], field: impl Fn(&OutboxMessage) -> &str) -> V
     each(messages, |message| field(message).to_owned())
 }
 
-fn optional(messages: &[StagedMessage], field: impl Fn(&OutboxMessage) -> &Option<String>) -> Value {
+fn optional(
+    messages: &[StagedMessage],
+    field: impl Fn(&OutboxMessage) -> &Option<String>,
+) -> Value {
     each(messages, |message| field(message).clone().unwrap_or_default())
 }

@@ -1,13 +1,10 @@
 //! Transactions on SQLite.
 
-use std::fmt::Write as _;
-
-use outbox_core::{LaneLease, StoreError};
+use outbox_core::StoreError;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, QueryResult,
     SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait, Value,
 };
-use uuid::Uuid;
 
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::SQLITE_NOW;
@@ -82,35 +79,4 @@ pub(crate) async fn now(
 
 pub(crate) fn statement(text: &str, values: impl IntoIterator<Item = Value>) -> Statement {
     Statement::from_sql_and_values(DbBackend::Sqlite, text, values)
-}
-
-/// Leases as a JSON list of lane and token, the token as `hex()` writes it.
-pub(crate) fn json_leases(leases: &[LaneLease]) -> String {
-    json_list(leases, |text, lease| {
-        let LaneLease { lane, token } = lease;
-        _ = write!(text, "[{lane},\"{}\"]", hex(token.uuid()));
-    })
-}
-
-/// Lanes as a JSON list.
-pub(crate) fn json_lanes(leases: &[LaneLease]) -> String {
-    json_list(leases, |text, lease| _ = write!(text, "{}", lease.lane))
-}
-
-/// A UUID as SQLite's `hex()` writes it.
-pub(crate) fn hex(id: Uuid) -> String {
-    format!("{:X}", id.simple())
-}
-
-/// A JSON list, each item as `write` puts it.
-pub(crate) fn json_list<T>(items: &[T], write: impl Fn(&mut String, &T)) -> String {
-    let mut text = String::from("[");
-    for (nth, item) in items.iter().enumerate() {
-        if nth > 0 {
-            text.push(',');
-        }
-        write(&mut text, item);
-    }
-    text.push(']');
-    text
 }

@@ -1,10 +1,14 @@
 //! The store over a SeaORM connection.
 
+#[cfg(feature = "mysql")]
+pub(crate) mod brief;
 #[cfg(feature = "sqlite")]
 pub(crate) mod immediate;
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 mod privileges;
 mod probe;
 #[cfg(feature = "sqlite")]
@@ -20,7 +24,7 @@ use outbox_core::{
 };
 use sea_orm::{DatabaseConnection, DbBackend};
 
-/// The records of one outbox in PostgreSQL or SQLite.
+/// The records of one outbox in PostgreSQL, SQLite, MariaDB or MySQL.
 ///
 /// It speaks to the database through one pool and holds nothing else: clones share the pool, and
 /// any number of stores and processes may serve one outbox. Each call is one short transaction; only
@@ -46,23 +50,25 @@ trait Dialect: OutboxStore {
 impl SeaOrmStore {
     /// A store over this pool, for the outbox with these tables. It asks the database nothing.
     ///
-    /// On PostgreSQL the pool's sessions must be READ COMMITTED by default, as those of
-    /// [`connect`](crate::connect) are: under a higher level a settlement fails whenever a lease
-    /// is renewed meanwhile. [`SeaOrmStore::check`] tells.
+    /// Except on SQLite the pool's sessions must be READ COMMITTED by default, as those of
+    /// [`connect`](crate::connect) are. Under a higher level a settlement fails on PostgreSQL
+    /// whenever a lease is renewed meanwhile, and on MariaDB and MySQL the store locks what it does
+    /// not touch. [`SeaOrmStore::check`] tells.
     ///
     /// # Errors
     /// [`StoreErrorKind::InvalidArgument`] for a database without a store, or whose feature of
     /// this crate is off.
     pub fn new(db: DatabaseConnection, tables: TableNames) -> Result<Self, StoreError> {
         let dialect: Arc<dyn Dialect> = match db.get_database_backend() {
+            #[cfg(feature = "mysql")]
+            DbBackend::MySql => Arc::new(mysql::MySqlStore::new(db, &tables)),
             #[cfg(feature = "postgres")]
             DbBackend::Postgres => Arc::new(postgres::PostgresStore::new(db, &tables)),
             #[cfg(feature = "sqlite")]
             DbBackend::Sqlite => Arc::new(sqlite::SqliteStore::new(db, &tables)),
-            DbBackend::MySql => return Err(refuse("there is no outbox store for MySQL")),
-            #[cfg(not(all(feature = "postgres", feature = "sqlite")))]
+            #[cfg(not(all(feature = "mysql", feature = "postgres", feature = "sqlite")))]
             _ => return Err(refuse("the feature of outbox-seaorm for this database is off")),
-            #[cfg(all(feature = "postgres", feature = "sqlite"))]
+            #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
             _ => return Err(refuse("there is no outbox store for this database")),
         };
         Ok(Self { dialect, tables })
@@ -75,8 +81,8 @@ impl SeaOrmStore {
     /// [`StoreErrorKind::SchemaMissing`] if the tables are missing or outdated,
     /// [`StoreErrorKind::PermissionDenied`] if the role lacks a privilege, whose source names the
     /// grants that are missing, [`StoreErrorKind::ReadOnly`] if the database takes no writes,
-    /// [`StoreErrorKind::InvalidArgument`] if the connection's default isolation is too high, and
-    /// the database's own.
+    /// [`StoreErrorKind::InvalidArgument`] if the connection's default isolation is too high, or on
+    /// MariaDB and MySQL its SQL mode too lax, and the database's own.
     pub async fn check(&self) -> Result<(), StoreError> {
         self.dialect.check().await
     }

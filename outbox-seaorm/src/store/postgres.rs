@@ -7,7 +7,8 @@ use outbox_core::{
 };
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, TryGetable};
 
-use super::privileges::{ALL, READ, lacking};
+use super::privileges::postgres::lacking;
+use super::privileges::{ALL, READ};
 use super::probe::{explained, lanes, probes};
 use super::{Dialect, refuse};
 use crate::mapping::{Cause, failed, unreadable};
@@ -41,8 +42,8 @@ impl PostgresStore {
             settle: Settle::new(names),
             stats: Stats::new(names),
             heartbeat: Heartbeat::new(names),
-            probes: probes(names),
-            count_lanes: lanes(names),
+            probes: probes(names, '"'),
+            count_lanes: lanes(names, '"'),
             lacks_any: lacking(names, ALL),
             lacks_read: lacking(names, READ),
         }

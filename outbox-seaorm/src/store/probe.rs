@@ -5,17 +5,17 @@ use outbox_core::{StoreError, StoreErrorKind, TableNames};
 use crate::entity::{DEAD_LETTER, LANE, MESSAGE, PARKED, PARKED_KEY, Table, WORKER};
 
 /// Statements that fail if a table or column that the store uses is missing, and read nothing.
-pub(super) fn probes(names: &TableNames) -> Vec<String> {
+pub(super) fn probes(names: &TableNames, quote: char) -> Vec<String> {
     let probe = |table: Table| {
         let columns: Vec<&str> = table.columns().collect();
-        format!("SELECT {} FROM {} LIMIT 0", columns.join(", "), names.quoted(table.word, '"'))
+        format!("SELECT {} FROM {} LIMIT 0", columns.join(", "), names.quoted(table.word, quote))
     };
     [MESSAGE, DEAD_LETTER, PARKED, LANE, PARKED_KEY, WORKER].map(probe).into()
 }
 
 /// The statement that counts the lanes, all of which the migrations make.
-pub(super) fn lanes(names: &TableNames) -> String {
-    format!("SELECT count(*) FROM {}", names.quoted("lane", '"'))
+pub(super) fn lanes(names: &TableNames, quote: char) -> String {
+    format!("SELECT count(*) FROM {}", names.quoted("lane", quote))
 }
 
 /// A write that changes nothing, for where no privilege tells whether writing is possible.

@@ -39,8 +39,8 @@ impl SqliteStore {
             settle: Settle::new(names),
             stats: Stats::new(names),
             heartbeat: Heartbeat::new(names),
-            probes: probes(names),
-            count_lanes: lanes(names),
+            probes: probes(names, '"'),
+            count_lanes: lanes(names, '"'),
             write: write(names),
         }
     }

@@ -4,11 +4,11 @@ use outbox_seaorm::{Context, EventExt, RaisedEvents, ScopeContext, Stage, curren
 use sea_orm::{ActiveModelTrait, TransactionTrait};
 
 use crate::database::TestDatabase;
-use crate::on_both;
+use crate::on_all;
 use crate::shop::{ReportRequested, new_order};
 use crate::staged::texts;
 
-on_both!(context:
+on_all!(context:
     a_context_of_its_own_wins,
     a_spawned_future_takes_the_context_along_by_hand,
     an_inner_scope_replaces_the_outer_one_whole,

@@ -3,10 +3,13 @@
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-use outbox_seaorm::{OutboxSettings, scope};
-use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement};
+use outbox_seaorm::{OutboxSettings, PoolOptions, connect, scope};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement};
 
 use crate::shop;
+
+/// What servers that ask for one are told; others take it as well.
+pub(crate) const ROLE_PASSWORD: &str = "outbox";
 
 pub(crate) const SOURCE: &str = "https://shop.example/orders";
 
@@ -15,6 +18,8 @@ pub(crate) const SOURCE: &str = "https://shop.example/orders";
 pub(crate) struct TestDatabase {
     pub(crate) url: String,
     pub(crate) db: DatabaseConnection,
+    /// The pool of the workers. On a MariaDB the application has one of another isolation.
+    pub(crate) workers: DatabaseConnection,
     plain: outbox_test_databases::TestDatabase,
     sent: Arc<Mutex<Vec<String>>>,
 }
@@ -27,7 +32,15 @@ impl TestDatabase {
         let sent = Arc::<Mutex<Vec<String>>>::default();
         let log = Arc::clone(&sent);
         db.set_metric_callback(move |info| log.lock().unwrap().push(info.statement.sql.clone()));
-        Self { url: plain.url.clone(), db, plain, sent }
+        let mut workers = db.clone();
+        if plain.is_mariadb() {
+            workers = connect(&plain.url, PoolOptions::default()).await.unwrap();
+            let log = Arc::clone(&sent);
+            workers.set_metric_callback(move |info| {
+                log.lock().unwrap().push(info.statement.sql.clone());
+            });
+        }
+        Self { url: plain.url.clone(), db, workers, plain, sent }
     }
 
     /// Another pool on the same database, with at most so many connections.
@@ -35,10 +48,30 @@ impl TestDatabase {
         self.plain.connect_with(connections).await
     }
 
-    /// Another pool on the same database, under another role.
+    /// Another pool on the same database, under another role with [`ROLE_PASSWORD`].
     pub(crate) async fn pool_as(&self, role: &str) -> DatabaseConnection {
-        let url = self.url.replacen("postgres@", &format!("{role}@"), 1);
+        let url = self.plain.url_as(role, ROLE_PASSWORD);
         outbox_test_databases::TestDatabase { url }.connect_with(1).await
+    }
+
+    /// What this database has in common with no other.
+    pub(crate) fn choose<T>(&self, mariadb: T, postgres: T, sqlite: T) -> T {
+        match self.db.get_database_backend() {
+            DbBackend::MySql => mariadb,
+            DbBackend::Postgres => postgres,
+            _ => sqlite,
+        }
+    }
+
+    /// What names are quoted with.
+    pub(crate) fn quote(&self) -> char {
+        self.choose('`', '"', '"')
+    }
+
+    /// How many staging statements were sent since the last call.
+    pub(crate) fn staged(&self) -> usize {
+        let quote = self.quote();
+        self.sent(&format!("INSERT INTO {quote}outbox_message{quote}")).len()
     }
 
     pub(crate) fn is_postgres(&self) -> bool {
@@ -66,6 +99,14 @@ where
     F: Future<Output = ()> + Send + 'static,
 {
     outbox_test_databases::on_postgres(|plain| run(case, plain)).await;
+}
+
+pub(crate) async fn on_mariadb<C, F>(case: C)
+where
+    C: FnOnce(TestDatabase) -> F,
+    F: Future<Output = ()> + Send + 'static,
+{
+    outbox_test_databases::on_mariadb(|plain| run(case, plain)).await;
 }
 
 /// Spawned, so that a case that is not `Send` does not compile.

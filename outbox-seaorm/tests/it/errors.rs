@@ -7,12 +7,12 @@ use outbox_seaorm::{OutboxSettings, TableNames};
 use sea_orm::{ActiveModelTrait, ConnectionTrait, DbErr, Set, TransactionTrait};
 use serde::ser::{Error as _, Serialize, Serializer};
 
-use crate::database::{TestDatabase, count, on_postgres};
-use crate::on_both;
+use crate::database::{ROLE_PASSWORD, TestDatabase, count, on_postgres};
+use crate::on_all;
 use crate::shop::{ReportRequested, known, new_order, new_stock};
 use crate::staged::types;
 
-on_both!(errors:
+on_all!(errors:
     a_missing_table_names_the_migrations,
     a_payload_that_does_not_serialize_fails_the_save,
     a_value_that_an_own_serialize_quotes_is_in_no_text_of_the_outbox,
@@ -70,7 +70,8 @@ async fn an_error_of_the_aggregate_fails_the_save(shop: TestDatabase) {
 }
 
 async fn a_missing_table_names_the_migrations(shop: TestDatabase) {
-    let tables = TableNames::new(shop.is_postgres().then_some("Nowhere"), "no \" such_").unwrap();
+    let schema = shop.is_postgres().then_some("Nowhere");
+    let tables = TableNames::new(schema, "no \" such` ").unwrap();
     let settings = OutboxSettings::new("urn:shop").tables(tables.clone());
     let txn = shop.db.begin().await.unwrap();
 
@@ -80,7 +81,7 @@ async fn a_missing_table_names_the_migrations(shop: TestDatabase) {
     let expected = format!(
         "the event was not staged: table {} is missing, run the outbox's migrations under this \
          schema and prefix",
-        tables.quoted("message", '"')
+        tables.quoted("message", shop.quote())
     );
     assert_eq!(hint(&error), expected);
 }
@@ -93,7 +94,8 @@ async fn an_outdated_table_names_the_migrations(shop: TestDatabase) {
     drop(txn);
 
     let text = hint(&error);
-    assert!(text.contains("table \"outbox_message\" is older than this version"), "{text}");
+    let table = TableNames::default().quoted("message", shop.quote());
+    assert!(text.contains(&format!("table {table} is older than this version")), "{text}");
 }
 
 async fn whichever_write_stands_is_named(shop: TestDatabase) {
@@ -157,7 +159,7 @@ async fn a_missing_grant_on_postgres_is_one_clear_line_and_no_row() {
 async fn a_missing_grant_is_one_clear_line_and_no_row(shop: TestDatabase) {
     let role = format!("shop_{}", outbox_seaorm::EventId::new().uuid().simple());
     let grants = format!(
-        "CREATE ROLE {role} LOGIN; GRANT ALL ON orders TO {role};
+        "CREATE ROLE {role} LOGIN PASSWORD '{ROLE_PASSWORD}'; GRANT ALL ON orders TO {role};
          GRANT ALL ON SEQUENCE orders_id_seq TO {role}"
     );
     shop.db.execute_unprepared(&grants).await.unwrap();
@@ -197,12 +199,13 @@ async fn refused(db: &sea_orm::DatabaseConnection) -> DbErr {
 
 /// A loop that repeats transactions looks for the database's own error.
 async fn other_trouble_of_the_database_stays_what_it_was(shop: TestDatabase) {
-    let refuse = if shop.is_postgres() {
-        "ALTER TABLE outbox_message ADD CONSTRAINT never CHECK (event_type = '')"
-    } else {
+    let constraint = "ALTER TABLE outbox_message ADD CONSTRAINT never CHECK (event_type = '')";
+    let refuse = shop.choose(
+        constraint,
+        constraint,
         "CREATE TRIGGER never BEFORE INSERT ON outbox_message
-         BEGIN SELECT RAISE(ABORT, 'never'); END"
-    };
+         BEGIN SELECT RAISE(ABORT, 'never'); END",
+    );
     shop.db.execute_unprepared(refuse).await.unwrap();
     let txn = shop.db.begin().await.unwrap();
 

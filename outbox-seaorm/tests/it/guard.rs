@@ -11,11 +11,11 @@ use sea_orm::{
 };
 
 use crate::database::{TestDatabase, count};
-use crate::on_both;
+use crate::on_all;
 use crate::shop::{known, new_order, order};
 use crate::staged::types;
 
-on_both!(guard:
+on_all!(guard:
     a_foreign_connection_is_refused,
     a_foreign_connection_that_is_trusted_stages,
     a_plain_connection_is_refused_before_any_write,
@@ -61,21 +61,30 @@ async fn a_plain_connection_is_refused_before_any_write(shop: TestDatabase) {
 }
 
 async fn an_executor_is_refused_in_its_own_words(shop: TestDatabase) {
+    let placed = placed(&shop).await;
+    let mut change = known(&placed);
+    change.total = Set(80);
     let txn = shop.db.begin().await.unwrap();
     let plain: DatabaseExecutor<'_> = (&shop.db).into_database_executor();
     let in_transaction: DatabaseExecutor<'_> = (&txn).into_database_executor();
 
     for executor in [&plain, &in_transaction] {
-        let error = new_order(7).insert(executor).await.unwrap_err();
-
-        let text = OutboxError::of(&error).unwrap().to_string();
-        assert!(text.contains("does not say whether it holds a transaction"), "{text}");
-        assert!(text.contains("pass the `&DatabaseTransaction` itself"), "{text}");
-        assert!(text.ends_with("nothing was written"), "{text}");
+        for (error, write) in [
+            (new_order(7).insert(executor).await.unwrap_err(), "insert"),
+            (change.clone().update(executor).await.unwrap_err(), "update"),
+            (known(&placed).delete(executor).await.unwrap_err(), "delete"),
+        ] {
+            let text = OutboxError::of(&error).unwrap().to_string();
+            assert!(text.starts_with(&format!("{write} of `orders` on ")), "{text}");
+            assert!(text.contains("does not say whether it holds a transaction"), "{text}");
+            assert!(text.contains("pass the `&DatabaseTransaction` itself"), "{text}");
+            assert!(text.ends_with("nothing was written"), "{text}");
+        }
     }
     drop(in_transaction);
     txn.commit().await.unwrap();
-    assert_eq!(count(&shop.db, "orders").await, 0);
+    assert_eq!(count(&shop.db, "orders WHERE total = 100").await, 1);
+    assert_eq!(count(&shop.db, "orders").await, 1);
 }
 
 async fn a_foreign_connection_is_refused(shop: TestDatabase) {

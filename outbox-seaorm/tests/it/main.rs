@@ -7,17 +7,32 @@
     reason = "a test that goes wrong must stop at once"
 )]
 
+mod before;
+mod bulk;
+mod bypass;
+mod codec;
+mod compile_errors;
 mod context;
 mod database;
 mod emit;
 mod errors;
+mod faults;
+mod generic;
+mod given_up;
 mod guard;
 mod hooks;
 mod insert;
+mod junction;
+mod kit;
 mod layer;
+mod limits;
+mod middleware;
+mod mock;
 mod nested;
 mod own_hooks;
+mod proof;
 mod rbac;
+mod retry;
 mod schema;
 mod settings;
 mod shop;
@@ -28,14 +43,18 @@ mod store_errors;
 mod store_fixture;
 mod store_fleet;
 mod store_lease;
+mod store_mariadb;
 mod store_park;
 mod store_plans;
 mod store_privileges;
+mod store_privileges_mariadb;
 mod store_races;
+mod store_races_mariadb;
 mod store_read;
 mod store_record;
 mod store_settle;
 mod store_stats;
+mod tenants;
 mod transactions;
 mod wake;
 
@@ -57,3 +76,17 @@ macro_rules! on_both {
     };
 }
 pub(crate) use on_both;
+
+/// Runs each promise as a test on every database.
+macro_rules! on_all {
+    ($module:ident: $($promise:ident),+ $(,)?) => {
+        crate::on_both!($module: $($promise),+);
+        mod on_mariadb {
+            $(#[tokio::test]
+            async fn $promise() {
+                crate::database::on_mariadb(crate::$module::$promise).await;
+            })+
+        }
+    };
+}
+pub(crate) use on_all;

@@ -3,10 +3,10 @@
 use sea_orm::{ActiveModelTrait, DbErr, Set, TransactionTrait};
 
 use crate::database::{TestDatabase, count};
-use crate::on_both;
+use crate::on_all;
 use crate::staged::{payloads, types};
 
-on_both!(own_hooks:
+on_all!(own_hooks:
     a_refusal_by_an_own_hook_stages_nothing,
     an_early_return_ends_the_own_hook_alone,
     an_update_that_assigns_nothing_never_reaches_the_aggregate,

@@ -5,11 +5,11 @@ use sea_orm::rbac::{RbacContext, RbacUserId, schema};
 use sea_orm::{ActiveModelTrait, DbErr, RestrictedConnection, Set, TransactionTrait};
 
 use crate::database::{TestDatabase, count};
-use crate::on_both;
+use crate::on_all;
 use crate::shop::{ReportRequested, StockReserved, known, new_order, new_stock};
 use crate::staged::types;
 
-on_both!(rbac:
+on_all!(rbac:
     a_restricted_connection_is_refused_before_any_write,
     a_role_that_may_insert_into_the_outbox_stages,
     a_role_that_may_not_insert_into_the_outbox_writes_nothing,

@@ -6,11 +6,11 @@ use outbox_seaorm::{Environment, OutboxError, OutboxSettings, Stage, TableNames,
 use sea_orm::{ActiveModelTrait, TransactionTrait};
 
 use crate::database::{TestDatabase, count, on_sqlite};
-use crate::on_both;
+use crate::on_all;
 use crate::shop::{ReportRequested, new_order};
 use crate::staged::texts;
 
-on_both!(settings:
+on_all!(settings:
     a_scope_with_a_bad_source_stages_nothing,
     a_second_outbox_has_its_own_tables,
     an_inner_scope_wins,
@@ -41,7 +41,7 @@ async fn a_second_outbox_has_its_own_tables(shop: TestDatabase) {
     txn.stage(ReportRequested).await.unwrap();
     txn.commit().await.unwrap();
 
-    assert_eq!(count(&shop.db, &tables.quoted("message", '"')).await, 1);
+    assert_eq!(count(&shop.db, &tables.quoted("message", shop.quote())).await, 1);
     assert_eq!(texts(&shop.db, "event_type").await, ["reports.requested"]);
 }
 

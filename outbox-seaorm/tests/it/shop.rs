@@ -117,7 +117,7 @@ pub(crate) mod line {
 
     #[sea_orm::model]
     #[derive(Clone, Debug, PartialEq, Eq, DeriveEntityModel)]
-    #[sea_orm(table_name = "lines")]
+    #[sea_orm(table_name = "order_lines")]
     pub(crate) struct Model {
         #[sea_orm(primary_key)]
         pub id: i32,

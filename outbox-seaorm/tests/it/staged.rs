@@ -1,6 +1,6 @@
 //! What lies in the outbox.
 
-use sea_orm::ConnectionTrait;
+use sea_orm::{ConnectionTrait, DbBackend};
 
 use crate::database::rows;
 
@@ -18,9 +18,10 @@ pub(crate) async fn payloads(db: &impl ConnectionTrait) -> Vec<String> {
 
 /// An expression over each staged event, as text, in order.
 pub(crate) async fn texts(db: &impl ConnectionTrait, expression: &str) -> Vec<String> {
+    let kind = if db.get_database_backend() == DbBackend::MySql { "char" } else { "text" };
     let rows = rows(
         db,
-        &format!("SELECT CAST({expression} AS text) FROM outbox_message ORDER BY position"),
+        &format!("SELECT CAST({expression} AS {kind}) FROM outbox_message ORDER BY position"),
     )
     .await;
     let text = |row: &sea_orm::QueryResult| row.try_get_by_index::<Option<String>>(0).unwrap();

@@ -9,11 +9,11 @@ use outbox_core::{
 use outbox_seaorm::SeaOrmStore;
 use sea_orm::{SqliteTransactionMode, TransactionOptions, TransactionTrait};
 
-use crate::database::{TestDatabase, on_postgres, on_sqlite};
-use crate::on_both;
+use crate::database::{ROLE_PASSWORD, TestDatabase, on_postgres, on_sqlite};
+use crate::on_all;
 use crate::store_fixture::{Outbox, outcome, published, sample};
 
-on_both!(store_errors:
+on_all!(store_errors:
     a_closed_pool_is_unavailable,
     a_column_that_is_missing_is_a_schema_that_is_missing,
     a_database_that_refuses_one_record_holds_no_other,
@@ -77,7 +77,7 @@ async fn a_column_that_is_missing_is_a_schema_that_is_missing(database: TestData
 
 async fn a_closed_pool_is_unavailable(database: TestDatabase) {
     let outbox = Outbox::new(database);
-    outbox.db.close_by_ref().await.unwrap();
+    outbox.database.workers.close_by_ref().await.unwrap();
 
     let error = outbox.store.stats().await.unwrap_err();
 
@@ -94,6 +94,14 @@ async fn refuse(outbox: &Outbox, change: &str, position: i64) {
                  BEGIN RAISE EXCEPTION 'secret %', OLD.payload; END $$;
                  CREATE TRIGGER refuse_{change} BEFORE {change} ON outbox_message FOR EACH ROW
                  WHEN (OLD.position = {position}) EXECUTE FUNCTION refuse_{change}()"
+            ))
+            .await;
+    } else if outbox.is_mariadb() {
+        outbox
+            .run(&format!(
+                "CREATE TRIGGER refuse_{change} BEFORE {change} ON outbox_message FOR EACH ROW
+                 IF old.position = {position}
+                 THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'secret'; END IF"
             ))
             .await;
     } else {
@@ -167,7 +175,7 @@ async fn a_role_without_a_grant_is_denied_on_postgres() {
     on_postgres(|database| async move {
         let outbox = Outbox::new(database);
         let role = format!("guest_{}", outbox.worker.uuid().simple());
-        outbox.run(&format!("CREATE ROLE {role} LOGIN")).await;
+        outbox.run(&format!("CREATE ROLE {role} LOGIN PASSWORD '{ROLE_PASSWORD}'")).await;
         let guest = outbox.database.pool_as(&role).await;
 
         let stats = SeaOrmStore::new(guest, TableNames::default()).unwrap().stats().await;

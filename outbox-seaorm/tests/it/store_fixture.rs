@@ -9,8 +9,8 @@ use outbox_core::{
 };
 use outbox_seaorm::SeaOrmStore;
 use sea_orm::{
-    ConnectionTrait, DatabaseConnection, QueryResult, Statement, TransactionTrait, TryGetable,
-    Value,
+    ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, TransactionTrait,
+    TryGetable, Value,
 };
 
 use crate::database::TestDatabase;
@@ -28,7 +28,8 @@ pub(crate) struct Outbox {
 impl Outbox {
     pub(crate) fn new(database: TestDatabase) -> Self {
         let db = database.db.clone();
-        let store = SeaOrmStore::new(db.clone(), TableNames::default()).unwrap();
+        let workers = database.workers.clone();
+        let store = SeaOrmStore::new(workers, TableNames::default()).unwrap();
         Self { database, db, store, worker: WorkerId::new() }
     }
 
@@ -40,6 +41,10 @@ impl Outbox {
             store: self.store.clone(),
             worker: WorkerId::new(),
         }
+    }
+
+    pub(crate) fn is_mariadb(&self) -> bool {
+        self.db.get_database_backend() == DbBackend::MySql
     }
 
     pub(crate) fn is_postgres(&self) -> bool {
@@ -87,6 +92,9 @@ impl Outbox {
             None => "NULL".to_owned(),
             Some(micros) if self.is_postgres() => {
                 format!("clock_timestamp() + {micros} * interval '1 microsecond'")
+            }
+            Some(micros) if self.is_mariadb() => {
+                format!("UTC_TIMESTAMP(6) + INTERVAL {micros} MICROSECOND")
             }
             Some(micros) => format!(
                 "CAST(strftime('%s', 'now') AS INTEGER) * 1000000
@@ -202,14 +210,17 @@ impl Sample {
         self
     }
 
-    fn statement(&self, postgres: bool) -> String {
+    fn statement(&self, backend: DbBackend) -> String {
         let hex = self.id.uuid().simple().to_string();
-        let (id, bytes) = if postgres {
-            (format!("'{hex}'"), "'\\x7b7d'")
-        } else {
-            (format!("x'{hex}'"), "x'7b7d'")
+        let (id, bytes) = match backend {
+            DbBackend::Postgres => (format!("'{hex}'"), "'\\x7b7d'"),
+            _ => (format!("x'{hex}'"), "x'7b7d'"),
         };
-        let occurred = if postgres { "'2026-01-01 00:00:00Z'" } else { "1767225600000000" };
+        let occurred = match backend {
+            DbBackend::MySql => "'2026-01-01 00:00:00'",
+            DbBackend::Postgres => "'2026-01-01 00:00:00Z'",
+            _ => "1767225600000000",
+        };
         let mut columns = vec![
             ("lane", self.lane.to_string()),
             ("id", id),
@@ -234,7 +245,7 @@ impl Sample {
 /// Inserts a record on this connection or in this transaction.
 pub(crate) async fn insert(db: &impl ConnectionTrait, sample: &Sample) -> RecordRef {
     let backend = db.get_database_backend();
-    let sql = sample.statement(backend == sea_orm::DbBackend::Postgres);
+    let sql = sample.statement(backend);
     let statement = Statement::from_sql_and_values(backend, sql, Vec::<Value>::new());
     let row = db.query_one_raw(statement).await.unwrap().unwrap();
     let position = Position(row.try_get_by_index(0).unwrap());

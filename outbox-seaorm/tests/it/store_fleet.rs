@@ -5,10 +5,10 @@ use std::time::Duration;
 use outbox_core::{Fleet, Format, OutboxStore, WorkerCard, WorkerId};
 
 use crate::database::TestDatabase;
-use crate::on_both;
+use crate::on_all;
 use crate::store_fixture::{HOUR, Outbox, SECOND};
 
-on_both!(store_fleet:
+on_all!(store_fleet:
     a_later_heartbeat_replaces_the_card,
     a_worker_alone_is_the_whole_fleet,
     a_worker_that_is_silent_for_a_day_is_forgotten,

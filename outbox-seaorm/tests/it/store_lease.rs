@@ -6,10 +6,10 @@ use std::time::Duration;
 use outbox_core::{LaneLease, LeaseRequest, LeaseToken, OutboxStore};
 
 use crate::database::TestDatabase;
-use crate::on_both;
+use crate::on_all;
 use crate::store_fixture::{HOUR, LEASE, Outbox, SECOND, lasting};
 
-on_both!(store_lease:
+on_all!(store_lease:
     a_lane_is_free_again_at_the_instant_its_lease_ends,
     a_lane_of_another_owner_that_expired_counts_as_abandoned,
     a_lane_that_was_given_back_can_be_leased_at_once,
@@ -34,6 +34,8 @@ fn lanes(leases: &[LaneLease]) -> Vec<u8> {
 async fn expiry(outbox: &Outbox, lane: u8) -> i64 {
     let micros = if outbox.is_postgres() {
         "(extract(epoch FROM expires_at) * 1000000)::bigint"
+    } else if outbox.is_mariadb() {
+        "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at)"
     } else {
         "expires_at"
     };

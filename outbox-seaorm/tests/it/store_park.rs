@@ -8,10 +8,10 @@ use outbox_core::{
 };
 
 use crate::database::TestDatabase;
-use crate::on_both;
+use crate::on_all;
 use crate::store_fixture::{HOUR, Outbox, SECOND, outcome, sample};
 
-on_both!(store_park:
+on_all!(store_park:
     a_dead_head_parks_its_key,
     a_dead_record_without_a_key_parks_nothing,
     a_head_and_what_is_behind_it_may_settle_together,

@@ -9,7 +9,7 @@ use outbox_core::{
 };
 use outbox_seaorm::{PoolOptions, SeaOrmStore, connect};
 
-use crate::database::{TestDatabase, on_postgres, on_sqlite};
+use crate::database::{ROLE_PASSWORD, TestDatabase, on_postgres, on_sqlite};
 use crate::store_errors::chain;
 use crate::store_fixture::{LEASE, Outbox, from_start, lasting, outcome, sample};
 
@@ -26,7 +26,7 @@ impl Guest {
     async fn new(database: TestDatabase, tables: TableNames) -> Self {
         let outbox = Outbox::new(database);
         let name = format!("guest_{}", outbox.worker.uuid().simple());
-        outbox.run(&format!("CREATE ROLE {name} LOGIN")).await;
+        outbox.run(&format!("CREATE ROLE {name} LOGIN PASSWORD '{ROLE_PASSWORD}'")).await;
         let store = SeaOrmStore::new(outbox.database.pool_as(&name).await, tables).unwrap();
         Self { outbox, name, store }
     }
@@ -46,7 +46,7 @@ impl Guest {
 }
 
 /// The grants that an error names.
-fn grants(error: &StoreError) -> Vec<String> {
+pub(crate) fn grants(error: &StoreError) -> Vec<String> {
     assert_eq!(error.kind(), StoreErrorKind::PermissionDenied);
     let text = chain(error);
     let named = text.strip_suffix(" to it").and_then(|text| text.split_once("GRANT "));
@@ -64,7 +64,7 @@ async fn a_role_with_no_more_than_the_grants_that_are_named_can_do_all_work_on_p
         }
 
         let passed = guest.store.check().await;
-        let worked = work(&guest).await;
+        let worked = work(&guest.outbox, &guest.store).await;
 
         guest.leave().await;
         passed.unwrap();
@@ -74,8 +74,7 @@ async fn a_role_with_no_more_than_the_grants_that_are_named_can_do_all_work_on_p
 }
 
 /// Every call of the store, and every way in which an attempt can end.
-async fn work(guest: &Guest) -> Result<(), StoreError> {
-    let Guest { outbox, store, .. } = guest;
+pub(crate) async fn work(outbox: &Outbox, store: &SeaOrmStore) -> Result<(), StoreError> {
     let leases = store.lease(&outbox.request(1)).await?;
     let lease: &LaneLease = &leases[0];
     let head = outbox.insert(sample(0).key("a")).await;
@@ -132,7 +131,7 @@ async fn each_grant_is_needed_and_named_alone_when_it_is_missing_on_postgres() {
                 let one = format!("{privilege} ON {table}");
                 guest.revoke(&one).await;
                 let named = guest.store.check().await.map_err(|error| grants(&error));
-                let worked = work(&guest).await.map_err(|error| error.kind());
+                let worked = work(&guest.outbox, &guest.store).await.map_err(|error| error.kind());
                 guest.grant(&one).await;
                 without.push((one, named, worked));
             }
@@ -182,7 +181,7 @@ async fn a_grant_on_the_columns_that_are_written_suffices_on_postgres() {
         guest.grant("UPDATE (token, owner, expires_at, abandoned) ON outbox_lane").await;
 
         let passed = guest.store.check().await;
-        let worked = work(&guest).await;
+        let worked = work(&guest.outbox, &guest.store).await;
 
         guest.leave().await;
         passed.unwrap();

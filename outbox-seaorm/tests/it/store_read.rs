@@ -3,12 +3,13 @@
 use std::num::NonZeroU32;
 
 use outbox_core::{Batch, Format, LaneRead, OutboxStore, Position, ReadRequest};
+use sea_orm::DbBackend;
 
 use crate::database::TestDatabase;
-use crate::on_both;
+use crate::on_all;
 use crate::store_fixture::{HOUR, Outbox, SECOND, from_start, lane, positions, sample};
 
-on_both!(store_read:
+on_all!(store_read:
     a_budget_of_bytes_still_gives_one_record_of_each_lane,
     a_budget_of_rows_cuts_each_lane_to_a_prefix_rank_by_rank,
     a_budget_that_is_spent_exactly_is_not_truncated,
@@ -155,7 +156,11 @@ async fn uneven_lanes_fill_the_budget(database: TestDatabase) {
 
 async fn more_records_than_the_share_of_a_lane_come_without_a_gap(database: TestDatabase) {
     let outbox = Outbox::new(database);
-    let once = if outbox.is_postgres() { "'2026-01-01Z'" } else { "1767225600000000" };
+    let once = match outbox.db.get_database_backend() {
+        DbBackend::MySql => "'2026-01-01'",
+        DbBackend::Postgres => "'2026-01-01Z'",
+        _ => "1767225600000000",
+    };
     for _ in 0..30 {
         outbox.insert(sample(5).with("available_at", once)).await;
     }

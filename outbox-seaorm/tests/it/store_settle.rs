@@ -8,10 +8,10 @@ use outbox_core::{
 };
 
 use crate::database::TestDatabase;
-use crate::on_both;
+use crate::on_all;
 use crate::store_fixture::{HOUR, Outbox, SECOND, outcome, positions, published, sample};
 
-on_both!(store_settle:
+on_all!(store_settle:
     a_dead_letter_needs_an_error_text,
     a_dead_record_leaves_with_its_reason_and_its_message,
     a_delay_beyond_all_calendars_is_taken_as_for_ever,
@@ -261,8 +261,9 @@ async fn a_dead_record_leaves_with_its_reason_and_its_message(database: TestData
 
 /// The columns of the one row of a table, as text.
 async fn values(outbox: &Outbox, columns: &str, table: &str) -> Vec<String> {
+    let text = if outbox.is_mariadb() { "char" } else { "text" };
     let as_text: Vec<String> =
-        columns.split(", ").map(|column| format!("CAST({column} AS text)")).collect();
+        columns.split(", ").map(|column| format!("CAST({column} AS {text})")).collect();
     let rows = outbox.rows(&format!("SELECT {} FROM outbox_{table}", as_text.join(", "))).await;
     (0..as_text.len()).map(|at| rows[0].try_get_by_index(at).unwrap()).collect()
 }

@@ -4,11 +4,11 @@ use outbox_seaorm::Stage;
 use sea_orm::{ActiveModelTrait, DbErr, TransactionError, TransactionTrait};
 
 use crate::database::{TestDatabase, count};
-use crate::on_both;
+use crate::on_all;
 use crate::shop::{ReportRequested, new_order};
 use crate::staged::{payloads, types};
 
-on_both!(transactions:
+on_all!(transactions:
     a_closure_commits_or_rolls_back_both,
     a_dropped_transaction_leaves_nothing,
     a_released_savepoint_keeps_its_events,

@@ -1,7 +1,11 @@
 //! Who wakes the worker on PostgreSQL, and when.
 
+use std::time::Duration;
+
+use outbox_core::WakeSource;
 use outbox_seaorm::{
-    CommitNotifier, Environment, OutboxError, OutboxSettings, Stage, TableNames, Wake, scope,
+    CommitNotifier, Environment, OutboxError, OutboxSettings, Stage, TableNames, Wake,
+    WakeListener, scope,
 };
 use sea_orm::sqlx::postgres::PgListener;
 use sea_orm::{ActiveModelTrait, TransactionTrait};
@@ -130,6 +134,51 @@ async fn calls_after_commits_that_come_together_are_one_wake_up() {
     .await;
 }
 
+#[tokio::test]
+async fn a_listener_hears_commits_and_says_at_first_that_it_may_have_missed_some() {
+    on_postgres(|shop| async move {
+        let listener = WakeListener::new(&shop.pool(1).await, &TableNames::default());
+        within(listener.woken()).await;
+
+        let txn = shop.db.begin().await.unwrap();
+        txn.stage(ReportRequested).await.unwrap();
+        let mut woken = std::pin::pin!(listener.woken());
+        tokio::select! {
+            biased;
+            () = &mut woken => panic!("nothing is committed yet"),
+            () = std::future::ready(()) => {}
+        }
+        txn.commit().await.unwrap();
+
+        within(woken).await;
+    })
+    .await;
+}
+
+/// What is committed while nobody listens is missed, so it says that once it listens again.
+#[tokio::test]
+async fn a_listener_that_lost_its_connection_finds_another_one() {
+    on_postgres(|shop| async move {
+        let listener = WakeListener::new(&shop.pool(1).await, &TableNames::default());
+        within(listener.woken()).await;
+
+        let end = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity
+                   WHERE datname = current_database() AND query LIKE 'LISTEN%'";
+        assert_eq!(rows(&shop.db, end).await.len(), 1);
+        within(listener.woken()).await;
+        let txn = shop.db.begin().await.unwrap();
+        txn.stage(ReportRequested).await.unwrap();
+        txn.commit().await.unwrap();
+
+        within(listener.woken()).await;
+    })
+    .await;
+}
+
+async fn within(woken: impl Future<Output = ()>) {
+    tokio::time::timeout(Duration::from_mins(1), woken).await.expect("it is not woken");
+}
+
 /// The channel is named like the tables, quotes and all.
 #[tokio::test]
 async fn an_outbox_with_a_strange_prefix_is_woken_on_its_own_channel() {
@@ -153,7 +202,10 @@ async fn an_outbox_with_a_strange_prefix_is_woken_on_its_own_channel() {
 fn the_wake_up_can_come_from_the_environment() {
     let read = |wake: &str| {
         let vars = [("OUTBOX_SOURCE", SOURCE), ("OUTBOX_WAKE", wake)];
-        OutboxSettings::from_environment(&Environment::new("OUTBOX_", vars.map(|(name, value)| (name.to_owned(), value.to_owned()))))
+        OutboxSettings::from_environment(&Environment::new(
+            "OUTBOX_",
+            vars.map(|(name, value)| (name.to_owned(), value.to_owned())),
+        ))
     };
 
     assert_eq!(read("after_commit").unwrap(), under(Wake::AfterCommit));

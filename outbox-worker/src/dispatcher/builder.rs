@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{
-    ExponentialBackoff, Format, OutboxStore, Publisher, RetryPolicy, SettingsError, WorkerCard,
-    WorkerId,
+    ExponentialBackoff, Format, OutboxStore, Publisher, RetryPolicy, SettingsError, WakeSource,
+    WorkerCard, WorkerId,
 };
 
 use super::Dispatcher;
@@ -20,6 +20,7 @@ pub struct DispatcherBuilder {
     publisher: Arc<dyn Publisher>,
     retry: Arc<dyn RetryPolicy>,
     settings: DispatcherSettings,
+    wake: Option<Arc<dyn WakeSource>>,
 }
 
 impl DispatcherBuilder {
@@ -30,6 +31,7 @@ impl DispatcherBuilder {
             publisher,
             retry: Arc::new(ExponentialBackoff::default()),
             settings: DispatcherSettings::default(),
+            wake: None,
         }
     }
 
@@ -49,6 +51,12 @@ impl DispatcherBuilder {
     /// Times, sizes and limits.
     pub fn settings(mut self, settings: DispatcherSettings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Looks for records when this says so, and not only by itself. Default: none.
+    pub fn wake(mut self, source: Arc<dyn WakeSource>) -> Self {
+        self.wake = Some(source);
         self
     }
 
@@ -76,6 +84,7 @@ impl DispatcherBuilder {
             lease,
             card,
             figures: Arc::new(Figures::default()),
+            wake: self.wake,
         })
     }
 }

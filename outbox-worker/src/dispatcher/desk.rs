@@ -11,7 +11,7 @@ use tracing::Instrument;
 
 use super::Dispatcher;
 use super::destinations::Destinations;
-use super::held::{Held, Ticket, Unwritten};
+use super::held::{Entry, Ticket, Unwritten};
 use super::key_queue::Admission;
 use super::lane_window::LaneWindow;
 use super::publish::{Death, Sent};
@@ -152,12 +152,20 @@ impl Desk {
     }
 
     /// Puts a record that was just read, or whose turn has come, where it belongs.
-    pub(super) fn admit(&mut self, lane: Lane, held: Held) {
+    pub(super) fn admit(&mut self, lane: Lane, entry: Entry) {
         let Some(window) = self.lanes.get_mut(&lane) else { return };
-        match window.admit(held) {
-            Admission::Park(held) => self.park(&held),
-            Admission::Send(held) => self.destinations.push(*held),
+        match window.admit(entry) {
+            Admission::Next(entry) => self.take_turn(*entry),
+            Admission::Park(entry) => self.park(&entry),
             Admission::Wait => {}
+        }
+    }
+
+    /// The turn of what was read has come.
+    pub(super) fn take_turn(&mut self, entry: Entry) {
+        match entry {
+            Entry::Broken(row, token) => self.bury(&row, token),
+            Entry::Record(held) => self.destinations.push(held),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use outbox_core::OutboxMessage;
+use outbox_core::{FailureKind, OutboxMessage};
 use tokio::time::Instant;
 
 use super::held::Held;
@@ -16,7 +16,7 @@ use crate::gate::{Gate, Passage};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Destination {
     pub(super) topic: Arc<str>,
-    transport: Option<String>,
+    pub(super) transport: Option<String>,
 }
 
 impl Destination {
@@ -89,8 +89,8 @@ impl Destinations {
     }
 
     /// A send to it failed; says whether that is to be said.
-    pub(super) fn failed(&mut self, destination: &Destination, now: Instant, paused: bool) -> bool {
-        self.queue(destination).trouble.failed(now, paused)
+    pub(super) fn failed(&mut self, to: &Destination, kind: FailureKind) -> bool {
+        self.queue(to).trouble.failed(Instant::now(), kind)
     }
 
     /// A send to it succeeded.
@@ -100,11 +100,12 @@ impl Destinations {
         queue.trouble.succeeded();
     }
 
-    /// Topics whose trouble has ended, each once.
-    pub(super) fn recovered(&mut self, now: Instant) -> Vec<Arc<str>> {
+    /// Destinations whose troubles have ended, each once.
+    pub(super) fn recovered(&mut self) -> Vec<Destination> {
+        let now = Instant::now();
         let queues = self.queues.iter_mut();
         let ended = queues.filter_map(|(to, queue)| queue.trouble.ended(now).then_some(to));
-        ended.map(|to| Arc::clone(&to.topic)).collect()
+        ended.cloned().collect()
     }
 
     /// Its breaker.

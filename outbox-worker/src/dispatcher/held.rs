@@ -23,10 +23,6 @@ impl Held {
         self.record.reference
     }
 
-    pub(super) const fn position(&self) -> Position {
-        self.record.reference.position
-    }
-
     pub(super) fn ticket(&self) -> Ticket {
         Ticket {
             record: self.record.reference,
@@ -37,6 +33,39 @@ impl Held {
             read_at: self.read_at,
             key: self.record.key(),
             destination: Some(Destination::of(&self.record.message)),
+        }
+    }
+}
+
+/// What a read brought in: it takes its turn among the records of its key either way.
+#[derive(Clone, Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are records")]
+pub(super) enum Entry {
+    /// A row that cannot be decoded: its turn is to become a dead letter.
+    Broken(UndecodableRow, LeaseToken),
+    /// A record to be sent.
+    Record(Held),
+}
+
+impl Entry {
+    pub(super) const fn position(&self) -> Position {
+        match self {
+            Self::Broken(row, _) => row.reference.position,
+            Self::Record(held) => held.record.reference.position,
+        }
+    }
+
+    pub(super) fn key(&self) -> Option<KeyRef> {
+        match self {
+            Self::Broken(row, _) => row.key.clone(),
+            Self::Record(held) => held.record.key(),
+        }
+    }
+
+    pub(super) fn ticket(&self) -> Ticket {
+        match self {
+            Self::Broken(row, token) => Ticket::undecodable(row, *token),
+            Self::Record(held) => held.ticket(),
         }
     }
 }

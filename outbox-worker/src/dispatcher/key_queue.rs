@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_core::Position;
 
-use super::held::Held;
+use super::held::Entry;
 
 /// What is to be done with a record of a key.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// Its key is parked: it leaves the hot table.
-    Park(Box<Held>),
     /// It is the next of its key.
-    Send(Box<Held>),
+    Next(Box<Entry>),
+    /// Its key is parked: it leaves the hot table.
+    Park(Box<Entry>),
     /// An earlier record of its key comes first.
     Wait,
 }
@@ -22,7 +22,7 @@ pub(super) enum Admission {
 pub(super) struct KeyQueue {
     /// The record that is queued for sending or on its way.
     busy: Option<Position>,
-    waiting: BTreeMap<Position, Held>,
+    waiting: BTreeMap<Position, Entry>,
     /// Records that failed and wait to be due again; later ones wait for them.
     failed: BTreeSet<Position>,
     parked: bool,
@@ -30,16 +30,16 @@ pub(super) struct KeyQueue {
 
 impl KeyQueue {
     /// Takes a record that was read.
-    pub(super) fn admit(&mut self, held: Held) -> Admission {
+    pub(super) fn admit(&mut self, entry: Entry) -> Admission {
         if self.parked {
-            return Admission::Park(Box::new(held));
+            return Admission::Park(Box::new(entry));
         }
-        self.waiting.insert(held.position(), held);
-        self.next().map_or(Admission::Wait, |held| Admission::Send(Box::new(held)))
+        self.waiting.insert(entry.position(), entry);
+        self.next().map_or(Admission::Wait, |entry| Admission::Next(Box::new(entry)))
     }
 
     /// The broker took the record, or it is gone: the next one may go.
-    pub(super) fn passed(&mut self, position: Position) -> Option<Held> {
+    pub(super) fn passed(&mut self, position: Position) -> Option<Entry> {
         self.leave(position);
         self.next()
     }
@@ -56,13 +56,13 @@ impl KeyQueue {
     }
 
     /// The record that failed is gone, so nothing waits for it any longer.
-    pub(super) fn resolved(&mut self, position: Position) -> Option<Held> {
+    pub(super) fn resolved(&mut self, position: Position) -> Option<Entry> {
         self.failed.remove(&position);
         self.next()
     }
 
     /// The record is dead and its key parked: all that waits is handed out to be parked.
-    pub(super) fn park(&mut self) -> Vec<Held> {
+    pub(super) fn park(&mut self) -> Vec<Entry> {
         self.busy = None;
         self.failed.clear();
         self.parked = true;
@@ -90,7 +90,7 @@ impl KeyQueue {
         }
     }
 
-    fn next(&mut self) -> Option<Held> {
+    fn next(&mut self) -> Option<Entry> {
         if self.busy.is_some() {
             return None;
         }

@@ -8,7 +8,7 @@ use outbox_core::{
 };
 use tokio::time::Instant;
 
-use super::held::Held;
+use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
 
 /// A record that is queued, in flight, or whose outcome is not written yet.
@@ -87,17 +87,19 @@ impl LaneWindow {
         LaneRead { lane: self.lease.lane, floor: self.floor }
     }
 
-    /// Takes the lane's part of an answer and returns the records that are new.
+    /// Takes the lane's part of an answer and returns what is new, in order of position: a record
+    /// that was scheduled takes no place before those of its key that came first.
     pub(super) fn accept(
         &mut self,
         from: Position,
         answer: LaneAnswer,
         truncated: bool,
         mark: ReadMark,
-    ) -> (Vec<Held>, Vec<UndecodableRow>) {
+    ) -> Vec<Entry> {
         let now = Instant::now();
         let mut last = None;
-        let mut fresh = Vec::with_capacity(answer.records.len());
+        let token = self.lease.token;
+        let mut fresh = Vec::with_capacity(answer.records.len() + answer.undecodable.len());
         for record in answer.records {
             let position = record.reference.position;
             let due = record.available_at.is_some();
@@ -106,14 +108,16 @@ impl LaneWindow {
                 last = last.max(Some(position));
             }
             if self.hold(position, record.message.size(), due) {
-                fresh.push(Held { record, token: self.lease.token, read_at: now });
+                fresh.push(Entry::Record(Held { record, token, read_at: now }));
             }
         }
-        let mut undecodable = answer.undecodable;
-        undecodable.retain(|row| self.hold(row.reference.position, 0, true));
+        let broken = answer.undecodable.into_iter();
+        let broken = broken.filter(|row| self.hold(row.reference.position, 0, true));
+        fresh.extend(broken.map(|row| Entry::Broken(row, token)));
+        fresh.sort_by_key(Entry::position);
         self.advance(from, last, truncated, mark);
         self.end_read();
-        (fresh, undecodable)
+        fresh
     }
 
     /// A read of this lane ended, with or without an answer.
@@ -149,10 +153,10 @@ impl LaneWindow {
     }
 
     /// Puts a record in its place: at once, behind others of its key, or aside.
-    pub(super) fn admit(&mut self, held: Held) -> Admission {
-        match held.record.key() {
-            Some(key) => self.key(&key).admit(held),
-            None => Admission::Send(Box::new(held)),
+    pub(super) fn admit(&mut self, entry: Entry) -> Admission {
+        match entry.key() {
+            Some(key) => self.key(&key).admit(entry),
+            None => Admission::Next(Box::new(entry)),
         }
     }
 

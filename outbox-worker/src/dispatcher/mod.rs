@@ -23,7 +23,7 @@ use std::sync::Arc;
 pub use builder::DispatcherBuilder;
 use desk::Desk;
 pub use drain::Drained;
-use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WorkerCard};
+use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WakeSource, WorkerCard};
 use tokio_util::sync::CancellationToken;
 
 use crate::figures::Figures;
@@ -46,6 +46,7 @@ pub struct Dispatcher {
     lease: LeaseTime,
     card: WorkerCard,
     figures: Arc<Figures>,
+    wake: Option<Arc<dyn WakeSource>>,
 }
 
 impl Dispatcher {
@@ -66,6 +67,7 @@ impl Dispatcher {
     ///
     /// A database that is away is waited for; nothing but the shutdown ends the loop.
     pub async fn run(self, shutdown: CancellationToken) -> Drained {
+        let wakes = self.wake.clone();
         let mut desk = Desk::new(self);
         loop {
             desk.start_what_is_due();
@@ -74,8 +76,16 @@ impl Dispatcher {
                 biased;
                 () = shutdown.cancelled() => return desk.drain().await,
                 report = desk.next_report() => desk.take(report),
+                () = woken(wakes.as_deref()) => desk.look(),
                 () = tokio::time::sleep_until(wake) => {}
             }
         }
+    }
+}
+
+async fn woken(source: Option<&dyn WakeSource>) {
+    match source {
+        Some(source) => source.woken().await,
+        None => std::future::pending().await,
     }
 }

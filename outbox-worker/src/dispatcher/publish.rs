@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running};
 use super::destinations::Destination;
-use super::held::{Held, Ticket};
+use super::held::{Entry, Held, Ticket};
 use super::lane_window::LaneWindow;
 use crate::gate::{Passage, Pause};
 use crate::publisher::one_verdict_each;
@@ -27,9 +27,9 @@ pub(super) struct Sent {
 /// A record that becomes a dead letter, until that is said.
 #[derive(Debug)]
 pub(super) struct Death {
-    id: EventId,
-    reason: DeadReason,
-    error: String,
+    pub(super) id: EventId,
+    pub(super) reason: DeadReason,
+    pub(super) error: String,
 }
 
 impl Desk {
@@ -136,7 +136,7 @@ impl Desk {
             // settlement is written: a repetition after a crash repeats both, in order.
             let next = window.key(key).passed(ticket.record.position);
             window.tidy(key);
-            self.send_next(next);
+            self.go_on(next);
         }
         self.write_later(ticket, OutcomeKind::Published);
     }
@@ -170,8 +170,8 @@ impl Desk {
         self.write_later(ticket, OutcomeKind::Dead { reason, error, parks_key });
     }
 
-    /// One line for all that died of one call.
-    fn say_deaths(&mut self) {
+    /// One line for all that died of one call, be it a send or a read.
+    pub(super) fn say_deaths(&mut self) {
         let deaths = std::mem::take(&mut self.deaths);
         if let [Death { id, reason, error }, ..] = deaths.as_slice() {
             let count = deaths.len();
@@ -181,27 +181,26 @@ impl Desk {
 
     /// One line when sends to a topic begin to fail; a single message that is refused has its own.
     fn say_failing(&mut self, to: &Destination, failure: &Failure) {
-        if failure.kind != FailureKind::Message
-            && self.destinations.failed(to, Instant::now(), false)
-        {
-            tracing::warn!(topic = %to.topic, %failure, "sending fails: records are tried again");
+        if failure.kind != FailureKind::Message && self.destinations.failed(to, failure.kind) {
+            let (topic, transport) = (&to.topic, to.transport.as_deref());
+            tracing::warn!(%topic, transport, %failure, "sending fails: records are tried again");
         }
     }
 
     fn pause_destination(&mut self, to: &Destination, failure: &Failure) {
         let throttled = failure.kind == FailureKind::Throttled;
         let pause = if throttled { Pause::THROTTLED } else { Pause::BROKEN };
-        let now = Instant::now();
-        self.destinations.gate(to).shut(now, pause, failure.retry_after);
-        if self.destinations.failed(to, now, true) {
-            tracing::warn!(topic = %to.topic, %failure, "topic is paused: its records wait");
+        self.destinations.gate(to).shut(Instant::now(), pause, failure.retry_after);
+        if self.destinations.failed(to, failure.kind) {
+            let (topic, transport) = (&to.topic, to.transport.as_deref());
+            tracing::warn!(%topic, transport, %failure, "topic is paused: its records wait");
         }
     }
 
     /// One line for each topic that has worked for a while after it had failed.
     pub(super) fn say_recovered(&mut self) {
-        for topic in self.destinations.recovered(Instant::now()) {
-            tracing::info!(%topic, "topic works again");
+        for Destination { topic, transport } in self.destinations.recovered() {
+            tracing::info!(%topic, transport, "topic works again");
         }
     }
 
@@ -222,9 +221,10 @@ impl Desk {
         }
     }
 
-    pub(super) fn send_next(&mut self, held: Option<Held>) {
-        if let Some(held) = held {
-            self.destinations.push(held);
+    /// The next of a key may go.
+    pub(super) fn go_on(&mut self, next: Option<Entry>) {
+        if let Some(entry) = next {
+            self.take_turn(entry);
         }
     }
 

@@ -15,6 +15,7 @@ use super::desk::{Answer, Desk, Running, bounded};
 use super::held::Ticket;
 use super::lane_window::LaneAnswer;
 use super::pace::Pace;
+use super::publish::Death;
 
 pub(super) type ReadAnswer = Result<Batch, StoreError>;
 
@@ -67,6 +68,12 @@ impl Desk {
         }
         let free = self.readers.iter().filter(|reader| !reader.running);
         free.map(|reader| reader.pace.next()).min()
+    }
+
+    /// Something may have been staged just now.
+    pub(super) fn look(&mut self) {
+        let now = Instant::now();
+        self.readers.iter_mut().for_each(|reader| reader.pace.due_at(now));
     }
 
     fn is_quiet(&self) -> bool {
@@ -135,25 +142,19 @@ impl Desk {
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let mut answers = by_lane(batch);
         let mut fresh = false;
-        let mut buried = Vec::new();
         for (read, token) in ticket.lanes {
             let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
             if window.lease.token != token {
                 continue;
             }
             let answer = answers.remove(&read.lane).unwrap_or_default();
-            let (records, undecodable) = window.accept(read.floor, answer, truncated, mark);
-            fresh |= !records.is_empty() || !undecodable.is_empty();
-            // First those that hold back what was staged behind them under the same key.
-            for row in &undecodable {
-                self.bury(row, token);
+            let entries = window.accept(read.floor, answer, truncated, mark);
+            fresh |= !entries.is_empty();
+            for entry in entries {
+                self.admit(read.lane, entry);
             }
-            for held in records {
-                self.admit(read.lane, held);
-            }
-            buried.extend(undecodable);
         }
-        say_buried(&buried);
+        self.say_deaths();
         self.keep_pace(ticket.reader, found && fresh);
     }
 
@@ -182,38 +183,18 @@ impl Desk {
         pace.due_at(Instant::now() + self.reading.pause());
     }
 
-    /// A row that cannot be decoded becomes a dead letter, and stops nobody but its key.
-    fn bury(&mut self, row: &UndecodableRow, token: LeaseToken) {
-        let ticket = Ticket::undecodable(row, token);
-        if let Some(key) = &row.key
-            && let Some(window) = self.window_of(&ticket)
-        {
-            window.key(key).failed(row.reference.position);
-        }
-        let kind = OutcomeKind::Dead {
-            reason: DeadReason::Undecodable,
-            error: row.error.clone(),
-            parks_key: row.key.is_some(),
-        };
-        self.write_unsent(&ticket, kind);
+    /// A row that cannot be decoded becomes a dead letter when its turn comes, and stops nobody but
+    /// what stands behind it under its key.
+    pub(super) fn bury(&mut self, row: &UndecodableRow, token: LeaseToken) {
+        let reason = DeadReason::Undecodable;
+        let error = row.error.clone();
+        self.deaths.push(Death { id: row.reference.id, reason, error: error.clone() });
+        let kind = OutcomeKind::Dead { reason, error, parks_key: row.key.is_some() };
+        self.write_unsent(&Ticket::undecodable(row, token), kind);
     }
 }
 
-fn say_buried(rows: &[UndecodableRow]) {
-    if let [first, ..] = rows {
-        tracing::error!(
-            count = rows.len(),
-            first = %first.reference.id,
-            lane = first.reference.lane.number(),
-            position = first.reference.position.0,
-            error = %first.error,
-            "stored records cannot be decoded: they become dead letters"
-        );
-    }
-}
-
-/// The answer lane by lane, in order of position: a record that was scheduled takes no place before
-/// those of its key that came first.
+/// The answer lane by lane.
 fn by_lane(batch: Batch) -> BTreeMap<Lane, LaneAnswer> {
     let mut answers: BTreeMap<Lane, LaneAnswer> = BTreeMap::new();
     for record in batch.records {
@@ -221,9 +202,6 @@ fn by_lane(batch: Batch) -> BTreeMap<Lane, LaneAnswer> {
     }
     for row in batch.undecodable {
         answers.entry(row.reference.lane).or_default().undecodable.push(row);
-    }
-    for answer in answers.values_mut() {
-        answer.records.sort_by_key(|record| record.reference.position);
     }
     answers
 }

@@ -8,10 +8,13 @@ use outbox_core::{KeyRef, Lane, Outcome, OutcomeKind, Position, RecordRef, Settl
 use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running, bounded};
-use super::held::{Held, Ticket, Unwritten};
+use super::held::{Entry, Ticket, Unwritten};
 use super::lane_window::LaneWindow;
 
 pub(super) type SettleAnswer = Result<Settled, StoreError>;
+
+/// A record that is due later is found by the poll of that day; a policy's delay has no limit.
+const LATEST: Duration = Duration::from_hours(24);
 
 /// Outcomes in one settlement.
 const BATCH: usize = 300;
@@ -59,8 +62,8 @@ impl Desk {
     }
 
     /// A record whose key is parked leaves the hot table.
-    pub(super) fn park(&mut self, held: &Held) {
-        self.write_unsent(&held.ticket(), OutcomeKind::Parked);
+    pub(super) fn park(&mut self, entry: &Entry) {
+        self.write_unsent(&entry.ticket(), OutcomeKind::Parked);
     }
 
     pub(super) fn start_settling(&mut self, now: Instant) {
@@ -172,8 +175,8 @@ impl Desk {
         if let (OutcomeKind::Dead { parks_key: true, .. }, Some(key)) = (kind, key)
             && let Some(window) = self.lanes.get_mut(&record.lane)
         {
-            for held in window.key(&key).park() {
-                self.park(&held);
+            for entry in window.key(&key).park() {
+                self.park(&entry);
             }
         }
     }
@@ -198,12 +201,12 @@ impl Desk {
         let Some(window) = self.lanes.get_mut(&lane) else { return };
         let next = window.key(key).resolved(position);
         window.tidy(key);
-        self.send_next(next);
+        self.go_on(next);
     }
 
     /// A record of the lane will be due after this delay: a quiet worker looks then.
     pub(super) fn expect_due(&mut self, lane: Lane, delay: Duration) {
-        let due = Instant::now() + delay;
+        let due = Instant::now() + delay.min(LATEST);
         let reader = usize::from(lane.number()) % self.readers.len();
         self.readers[reader].pace.due_at(due);
         // An idle worker reads all lanes at the pace of the first reader.

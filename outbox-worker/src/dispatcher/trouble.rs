@@ -1,43 +1,54 @@
 //! What is said about a destination that fails.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use outbox_core::FailureKind;
 use tokio::time::Instant;
 
 /// A destination where some sends fail and others succeed is in trouble all the time: it has to
 /// work for so long before that is said.
 const CALM: Duration = Duration::from_secs(5);
 
-/// The trouble of one destination, from its first failure until it has worked for a while.
-#[derive(Debug, Default)]
-pub(super) struct Trouble(Option<Since>);
+/// Failures that mean the same to an operator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Broken,
+    Failing,
+    Throttled,
+}
 
 #[derive(Debug)]
 struct Since {
     last_failure: Instant,
-    paused: bool,
     succeeded: bool,
 }
 
+/// The troubles of one destination, each from its first failure until it has not been seen for a
+/// while.
+#[derive(Debug, Default)]
+pub(super) struct Trouble(BTreeMap<Kind, Since>);
+
 impl Trouble {
-    /// A send failed; says whether that is news. A pause is, even where sends failed before.
-    pub(super) fn failed(&mut self, now: Instant, paused: bool) -> bool {
-        let known = self.0.as_ref().is_some_and(|since| since.paused || !paused);
-        let paused = paused || self.0.as_ref().is_some_and(|since| since.paused);
-        self.0 = Some(Since { last_failure: now, paused, succeeded: false });
-        !known
+    /// A send failed; says whether that is news.
+    pub(super) fn failed(&mut self, now: Instant, kind: FailureKind) -> bool {
+        let kind = match kind {
+            FailureKind::Destination => Kind::Broken,
+            FailureKind::Throttled => Kind::Throttled,
+            _ => Kind::Failing,
+        };
+        self.0.insert(kind, Since { last_failure: now, succeeded: false }).is_none()
     }
 
     /// A send succeeded.
-    pub(super) const fn succeeded(&mut self) {
-        if let Some(since) = &mut self.0 {
-            since.succeeded = true;
-        }
+    pub(super) fn succeeded(&mut self) {
+        self.0.values_mut().for_each(|since| since.succeeded = true);
     }
 
-    /// Whether it has ended, which is said once.
+    /// Whether the last of them has ended, which is said once.
     pub(super) fn ended(&mut self, now: Instant) -> bool {
-        let over = |since: &mut Since| since.succeeded && now - since.last_failure >= CALM;
-        self.0.take_if(over).is_some()
+        let had_any = !self.0.is_empty();
+        self.0.retain(|_, since| !since.succeeded || now - since.last_failure < CALM);
+        had_any && self.0.is_empty()
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use chrono::TimeDelta;
 use outbox_core::{
-    BatchLimit, DeadReason, FailureKind, OutboxMessage, PublishOutcomes, Publisher, Schedule,
-    StoreErrorKind,
+    BatchLimit, DeadReason, FailedAttempt, FailureKind, OutboxMessage, PublishOutcomes, Publisher,
+    RetryPolicy, Schedule, StoreErrorKind, Verdict,
 };
 use outbox_testing::{StoreCall, Times};
 
@@ -189,5 +189,30 @@ async fn a_publisher_that_panics_costs_an_attempt_and_no_record() {
     rig.until_empty().await;
 
     assert_eq!(rig.publisher.accepted(), [record.id]);
+    worker.stop().await;
+}
+
+/// A policy may mean never.
+#[derive(Debug)]
+struct Never;
+
+impl RetryPolicy for Never {
+    fn decide(&self, _: FailedAttempt) -> Verdict {
+        Verdict::RetryAfter(Duration::MAX)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_without_end_ends_nothing_else() {
+    let rig = Rig::new();
+    rig.publisher.fail_next(failure(FailureKind::Transient));
+    rig.store.stage(message("orders"));
+
+    let worker = rig.start_under(Arc::new(rig.publisher.clone()), Arc::new(Never));
+    rig.until("the failure", |store| store.pending().iter().any(|r| r.attempts == 1)).await;
+    rig.store.stage(message("orders"));
+    rig.accepted(1).await;
+
+    rig.until("the first alone", |store| store.pending().len() == 1).await;
     worker.stop().await;
 }

@@ -109,6 +109,26 @@ async fn a_topic_that_fails_now_and_then_is_told_once() {
     }
 }
 
+/// A topic that is throttled all the time must not hide that it breaks.
+#[tokio::test(start_paused = true)]
+async fn a_throttled_topic_that_breaks_is_told_as_well() {
+    let (lines, _logging) = listen();
+    let rig = Rig::new();
+    let worker = rig.start();
+
+    rig.publisher.fail_next(failure(FailureKind::Throttled));
+    stage(&rig, "orders", 3);
+    rig.until_empty().await;
+    rig.publisher.fail_next(failure(FailureKind::Destination));
+    stage(&rig, "orders", 3);
+    rig.until_empty().await;
+
+    let paused = lines.with("topic is paused");
+    let [throttled, broken] = &paused[..] else { panic!("{}", lines.text()) };
+    assert!(throttled.contains("throttled: ") && broken.contains("destination: "), "{paused:?}");
+    worker.stop().await;
+}
+
 /// It has a line of its own when it dies, and says nothing about its topic.
 #[tokio::test(start_paused = true)]
 async fn a_message_that_is_refused_is_no_topic_that_fails() {

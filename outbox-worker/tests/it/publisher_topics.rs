@@ -1,9 +1,7 @@
 //! Topics and their profiles.
 
 use outbox_core::FailureKind;
-use outbox_worker::publisher::sns::{
-    EnvelopeForm, SnsConfigError, SnsTopic, SnsTopics, TopicProfile,
-};
+use outbox_worker::publisher::sns::{SnsConfigError, SnsTopic, SnsTopics, TopicKind, TopicProfile};
 
 const ARN: &str = "arn:aws:sns:eu-west-1:123456789012:orders";
 const PREFIX: &str = "arn:aws:sns:eu-west-1:123456789012:";
@@ -79,6 +77,16 @@ fn only_the_suffix_makes_a_topic_fifo() {
 }
 
 #[test]
+fn the_arn_knows_the_kind_better_than_the_profile() {
+    let [fifo, standard] =
+        [TopicKind::Fifo, TopicKind::Standard].map(|kind| TopicProfile::default().with_kind(kind));
+
+    assert!(!SnsTopic::new(ARN).unwrap().with_profile(fifo).is_fifo());
+    let arn = format!("{ARN}.fifo");
+    assert!(SnsTopic::new(arn).unwrap().with_profile(standard).is_fifo());
+}
+
+#[test]
 fn topics_without_an_entry_share_one_profile() {
     let large = TopicProfile::default().with_limit(TopicProfile::LARGEST_LIMIT).unwrap();
     let topics = SnsTopics::new()
@@ -89,50 +97,4 @@ fn topics_without_an_entry_share_one_profile() {
 
     assert_eq!(topics.resolve("stock").unwrap().profile(), &large);
     assert_eq!(topics.resolve("orders").unwrap().profile(), &TopicProfile::default());
-}
-
-#[test]
-fn a_limit_is_one_that_a_topic_can_have() {
-    for bad in [0, 1023, 1_048_577] {
-        let profile = TopicProfile::default().with_limit(bad);
-        assert_eq!(profile.unwrap_err(), SnsConfigError::Limit, "{bad}");
-    }
-    for good in [1024, 1_048_576] {
-        assert_eq!(TopicProfile::default().with_limit(good).unwrap().limit(), good);
-    }
-}
-
-#[test]
-fn a_filter_header_has_a_name_that_sns_allows_and_the_envelope_does_not_use() {
-    let long = "x".repeat(257);
-    for bad in [
-        "",
-        ".a",
-        "a.",
-        "a..b",
-        "a b",
-        "é",
-        "a:b",
-        "AWS.x",
-        "amazon.X",
-        "ce_type",
-        "Content-Type",
-        "traceparent",
-        &long,
-    ] {
-        let profile = TopicProfile::default().with_filter_headers([bad]);
-        assert!(matches!(profile, Err(SnsConfigError::FilterHeader(_))), "{bad}");
-    }
-    let good = ["a.b", "a-b", "a_b", "A", "awsx"];
-    assert_eq!(TopicProfile::default().with_filter_headers(good).unwrap().filter_headers(), good);
-}
-
-#[test]
-fn there_is_room_for_as_many_filter_headers_as_the_envelope_leaves() {
-    for (form, room) in [(EnvelopeForm::Structured, 5), (EnvelopeForm::Binary, 1)] {
-        let names = |count: usize| (0..count).map(|n| format!("h{n}"));
-        assert!(TopicProfile::new(form).with_filter_headers(names(room)).is_ok());
-        assert!(TopicProfile::new(form).with_filter_headers(names(room + 1)).is_err());
-    }
-    assert!(TopicProfile::default().with_filter_headers(["a", "a"]).is_err());
 }

@@ -6,10 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use outbox_core::{
     EventId, ExponentialBackoff, Failure, FailureKind, OutboxMessage, OutboxStore, Publisher,
-    RetryPolicy,
+    RetryPolicy, WakeSource,
 };
 use outbox_testing::{CommitOrder, ManualClock, MemoryStore, ScriptedPublisher};
-use outbox_worker::{CancellationToken, Dispatcher, DispatcherSettings, Drained, Figures};
+use outbox_worker::{
+    CancellationToken, Dispatcher, DispatcherBuilder, DispatcherSettings, Drained, Figures,
+};
 use tokio::task::JoinHandle;
 
 /// How long a test waits, on its own clock, before it says that something never happened.
@@ -46,17 +48,24 @@ impl Rig {
     }
 
     pub(crate) fn start_with(&self, publisher: Arc<dyn Publisher>) -> Worker {
+        self.start_under(publisher, Arc::new(self.retry.clone()))
+    }
+
+    pub(crate) fn start_under(
+        &self,
+        publisher: Arc<dyn Publisher>,
+        retry: Arc<dyn RetryPolicy>,
+    ) -> Worker {
+        Worker::of(self.dispatcher(publisher).retry(retry))
+    }
+
+    pub(crate) fn start_woken_by(&self, source: Arc<dyn WakeSource>) -> Worker {
+        Worker::of(self.dispatcher(Arc::new(self.publisher.clone())).wake(source))
+    }
+
+    fn dispatcher(&self, publisher: Arc<dyn Publisher>) -> DispatcherBuilder {
         let store: Arc<dyn OutboxStore> = Arc::new(self.store.clone());
-        let retry: Arc<dyn RetryPolicy> = Arc::new(self.retry.clone());
-        let dispatcher = Dispatcher::builder(store, publisher)
-            .retry(retry)
-            .settings(self.settings.clone())
-            .build()
-            .unwrap();
-        let figures = dispatcher.figures();
-        let shutdown = CancellationToken::new();
-        let running = tokio::spawn(dispatcher.run(shutdown.clone()));
-        Worker { shutdown, running, figures }
+        Dispatcher::builder(store, publisher).settings(self.settings.clone())
     }
 
     /// Lets this much time pass, step by step, for the runtime and for the store.
@@ -85,6 +94,14 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    fn of(dispatcher: DispatcherBuilder) -> Self {
+        let dispatcher = dispatcher.build().unwrap();
+        let figures = dispatcher.figures();
+        let shutdown = CancellationToken::new();
+        let running = tokio::spawn(dispatcher.run(shutdown.clone()));
+        Self { shutdown, running, figures }
+    }
+
     pub(crate) async fn stop(self) -> Drained {
         self.shutdown.cancel();
         within("the drain", self.running).await.unwrap()

@@ -47,6 +47,13 @@ impl TestDatabase {
         address.rsplit('/').next().unwrap_or_default().to_owned()
     }
 
+    /// The same database for another user of the server.
+    pub fn url_as(&self, user: &str, password: &str) -> String {
+        let (scheme, rest) = self.url.split_once("://").unwrap_or_default();
+        let place = rest.rsplit_once('@').map_or(rest, |(_, place)| place);
+        format!("{scheme}://{user}:{password}@{place}")
+    }
+
     /// Whether it is a MariaDB, with the isolation and the SQL mode that it has by itself.
     pub fn is_mariadb(&self) -> bool {
         self.url.starts_with("mysql")

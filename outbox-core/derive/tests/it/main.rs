@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong must stop at once")]
 
+mod codecs;
 mod enums;
 mod generics;
 mod lints;

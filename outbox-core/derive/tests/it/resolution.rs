@@ -13,7 +13,7 @@ static WORKSPACE: LazyLock<PathBuf> = LazyLock::new(|| {
     write(&root.join("Cargo.toml"), MANIFEST);
     fs::copy(core_lock(), root.join("Cargo.lock")).unwrap();
     package(&root, "renamed", &format!("facts = {{ {core} }}"), &event("facts"));
-    let facade = "pub use outbox_core::OutboxEvent;\n";
+    let facade = "pub use outbox_core::{Json, OutboxEvent, Payload, PayloadError};\n";
     package(&root, "outbox-seaorm", &format!("outbox-core = {{ {core} }}"), facade);
     package(&root, "outbox-worker", &format!("outbox-core = {{ {core} }}"), facade);
     let seaorm = "outbox-seaorm = { path = \"../outbox-seaorm\" }";

@@ -38,7 +38,7 @@ pub async fn a_bare_message_is_read_as_it_was_staged(fixture: &dyn StoreFixture)
 pub async fn a_large_payload_is_read_whole(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
     let mut staged = message();
-    let bytes = (0..300_000_u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    let bytes = (0..150_000_u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
     staged.message.payload = bytes.into();
     outbox.stage([staged.clone()]).await;
 

@@ -13,7 +13,7 @@ use super::lease::Slot;
 use crate::clock::later;
 
 /// What the outbox knows of transactions that are still open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CommitOrder {
     /// Positions are drawn when a transaction stages, and transactions are numbered, as in
     /// PostgreSQL: reads tell the horizon and settlements their stamp.

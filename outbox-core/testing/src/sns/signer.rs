@@ -1,3 +1,5 @@
+//! Who signed a request.
+
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 

@@ -1,5 +1,7 @@
 //! What kind of trouble a database's error is.
 
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
@@ -11,6 +13,9 @@ use outbox_core::{StoreError, StoreErrorKind};
 use sea_orm::sqlx::Error as SqlxError;
 use sea_orm::sqlx::error::DatabaseError;
 use sea_orm::{DbErr, RuntimeErr};
+
+#[cfg(feature = "mysql")]
+pub(crate) use mysql::is_deadlock;
 
 /// What the database said, without any value that was bound or stored.
 #[derive(Debug)]
@@ -66,6 +71,10 @@ pub(crate) fn unreadable(operation: &'static str) -> StoreError {
 }
 
 fn refused(operation: &'static str, refusal: &dyn DatabaseError) -> StoreError {
+    #[cfg(feature = "mysql")]
+    if let Some(error) = mysql::refusal(operation, refusal) {
+        return error;
+    }
     #[cfg(feature = "postgres")]
     if let Some((kind, cause)) = postgres::refusal(refusal) {
         return because(kind, operation, cause);

@@ -4,6 +4,8 @@
 //! the order of their numbers and before it does anything else. Two statements of one worker would
 //! deadlock otherwise, and a lane whose lease expires meanwhile would be settled by halves.
 
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]
@@ -11,9 +13,10 @@ pub(crate) mod sqlite;
 
 use std::collections::HashSet;
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use outbox_core::LeaseToken;
 use outbox_core::{
-    EventId, KeyRef, Lane, LaneLease, LaneState, LeaseToken, Position, RecordRef, StoreError,
-    WaitingKey,
+    EventId, KeyRef, Lane, LaneLease, LaneState, Position, RecordRef, StoreError, WaitingKey,
 };
 use sea_orm::{DbErr, QueryResult};
 use uuid::Uuid;
@@ -27,6 +30,7 @@ fn still_held(asked: &[LaneLease], held: &[LaneLease]) -> Vec<LaneLease> {
 }
 
 /// Leases out of rows of a lane and its token.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 fn leases(rows: &[QueryResult], operation: &'static str) -> Result<Vec<LaneLease>, StoreError> {
     let lease = |row: &QueryResult| {
         let lane: i16 = row.try_get_by_index(0).map_err(failed(operation))?;

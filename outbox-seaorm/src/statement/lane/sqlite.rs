@@ -6,7 +6,8 @@ use sea_orm::{ConnectionTrait, DatabaseConnection};
 use super::{key_rows, leases, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::{SQLITE_NOW, micros};
-use crate::store::immediate::{Immediate, json_lanes, json_leases, statement};
+use crate::statement::json::{json_lanes, json_leases};
+use crate::store::immediate::{Immediate, statement};
 
 /// The statements about leases of one outbox.
 #[derive(Debug)]

@@ -8,8 +8,10 @@
 //! A record that no outcome could name, its id being no UUID or the nil one, is not read: it stays
 //! pending and is counted. Staging never writes one.
 
-#[cfg(feature = "sqlite")]
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
 mod budget;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]

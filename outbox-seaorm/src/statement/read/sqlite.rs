@@ -15,7 +15,8 @@ use super::budget::{Candidate, spend};
 use super::{Turns, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
-use crate::store::immediate::{json_list, now, statement};
+use crate::statement::json::json_list;
+use crate::store::immediate::{now, statement};
 
 /// The statements that read from one outbox.
 #[derive(Debug)]

@@ -5,6 +5,8 @@
 //! a repeated outcome, a late one of an earlier attempt and one of a lost lease change nothing.
 
 mod kind;
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 mod part;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;

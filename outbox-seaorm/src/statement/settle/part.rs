@@ -84,7 +84,7 @@ impl<'o> Part<'o> {
     }
 
     /// Whether all outcomes are the common one, for which a shorter statement will do.
-    #[cfg(feature = "postgres")]
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(super) fn is_published(&self) -> bool {
         self.outcomes.iter().all(|outcome| is_published(outcome))
     }

@@ -10,7 +10,8 @@ use super::part::Part;
 use super::{Write, Written};
 use crate::mapping::columns;
 use crate::statement::clock::micros;
-use crate::store::immediate::{Immediate, hex, json_leases, json_list};
+use crate::statement::json::{hex, json_leases, json_list};
+use crate::store::immediate::Immediate;
 
 /// The statements that settle in one outbox.
 #[derive(Debug)]

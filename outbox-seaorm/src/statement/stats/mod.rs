@@ -3,6 +3,8 @@
 //! A count stops after [`BOUND`] rows, so that it costs the same at any size of the backlog. A
 //! statement that fails is an error and never a zero.
 
+#[cfg(feature = "mysql")]
+pub(crate) mod mysql;
 #[cfg(feature = "postgres")]
 pub(crate) mod postgres;
 #[cfg(feature = "sqlite")]

@@ -2,10 +2,11 @@
 
 use std::error::Error as _;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
-use outbox_core::{StoreError, StoreErrorKind, TableNames};
-use outbox_seaorm::{PoolOptions, SeaOrmStore};
-use sea_orm::DatabaseConnection;
+use outbox_core::{StoreError, StoreErrorKind, TableNames, WakeSource};
+use outbox_seaorm::{PoolOptions, SeaOrmStore, WakeListener};
+use sea_orm::{DatabaseConnection, DbBackend};
 use secrecy::ExposeSecret;
 
 use crate::exit_reason::ExitReason;
@@ -38,6 +39,18 @@ pub(crate) async fn store_to_read(settings: &Settings) -> Result<SeaOrmStore, Ex
     let store = unchecked(settings, NonZeroU32::MIN).await?;
     store.check_tables().await.map_err(unfit)?;
     Ok(store)
+}
+
+/// What writers on PostgreSQL tell, over one more connection.
+pub(crate) async fn wakes(settings: &Settings) -> Result<Option<Arc<dyn WakeSource>>, ExitReason> {
+    if !settings.pool.listen {
+        return Ok(None);
+    }
+    let db = connect(settings, NonZeroU32::MIN).await?;
+    if db.get_database_backend() != DbBackend::Postgres {
+        return Ok(None);
+    }
+    Ok(Some(Arc::new(WakeListener::new(&db, &tables(settings)?))))
 }
 
 /// The names of the outbox tables.

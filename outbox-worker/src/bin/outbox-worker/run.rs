@@ -24,12 +24,15 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), ExitReason> {
     let store: Arc<dyn OutboxStore> =
         Arc::new(database::store(settings, settings.pool.connections).await?);
     let control: Arc<dyn OutboxStore> = Arc::new(database::store(settings, NonZeroU32::MIN).await?);
-    let dispatcher = Dispatcher::builder(store, publisher)
+    let mut dispatcher = Dispatcher::builder(store, publisher)
         .control(control)
         .retry(Arc::new(settings.retry.policy()))
-        .settings(settings.dispatcher.clone())
-        .build()
-        .map_err(|error| ExitReason::new("dispatcher settings", error))?;
+        .settings(settings.dispatcher.clone());
+    if let Some(wakes) = database::wakes(settings).await? {
+        dispatcher = dispatcher.wake(wakes);
+    }
+    let dispatcher =
+        dispatcher.build().map_err(|error| ExitReason::new("dispatcher settings", error))?;
 
     let shutdown = CancellationToken::new();
     tokio::spawn(signals.watch(shutdown.clone()));

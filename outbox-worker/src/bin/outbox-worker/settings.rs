@@ -43,12 +43,14 @@ impl Default for Tables {
 pub(crate) struct Pool {
     /// For reads and settlements; leases have one more of their own.
     pub(crate) connections: NonZeroU32,
+    /// Whether writers on PostgreSQL wake the worker, over one more.
+    pub(crate) listen: bool,
 }
 
 impl Default for Pool {
     fn default() -> Self {
         const CONNECTIONS: NonZeroU32 = NonZeroU32::new(4).unwrap();
-        Self { connections: CONNECTIONS }
+        Self { connections: CONNECTIONS, listen: true }
     }
 }
 

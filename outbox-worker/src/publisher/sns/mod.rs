@@ -63,6 +63,11 @@
 //! missing or empty has no attribute; one that holds a control character is a fault of the message,
 //! because SNS would ignore it in filters.
 //!
+//! # What the application refuses
+//!
+//! The application wraps with the same code when it stages: given the profile of a topic, it
+//! refuses there and then what would be a fault of the message here.
+//!
 //! # FIFO topics
 //!
 //! A topic whose name ends in `.fifo` gets the ordering key as message group, or else the partition
@@ -70,21 +75,16 @@
 //! XXH3 hash in hexadecimal. The deduplication id is the event id, with `-r1`, `-r2` and so on
 //! behind it after an operator's replay, which is meant to be delivered again.
 
-mod attributes;
 mod call;
 mod classify;
 #[cfg(feature = "aws")]
 mod client;
 mod entry;
-mod envelope;
 mod error;
-mod fifo;
 mod pack;
-mod profile;
 mod publisher;
 mod refusal;
 mod request;
-mod text;
 mod topics;
 mod verdicts;
 
@@ -92,9 +92,8 @@ pub use classify::{AnswerClass, classify_entry, classify_request, classify_statu
 #[cfg(feature = "aws")]
 pub use client::{ClientTimeouts, client, client_from_env};
 pub use entry::SnsEntry;
-pub use envelope::EnvelopeForm;
 pub use error::SnsConfigError;
+pub use outbox_core::{EnvelopeForm, TopicKind, TopicProfile};
 pub use pack::pack;
-pub use profile::TopicProfile;
 pub use publisher::SnsPublisher;
 pub use topics::{SnsTopic, SnsTopics};

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use outbox_core::{Failure, FailureKind};
+use outbox_core::{Failure, FailureKind, TopicKind, TopicProfile};
 
 use super::error::SnsConfigError;
-use super::profile::TopicProfile;
 
 const LONGEST_NAME: usize = 256;
 const FIFO: &str = ".fifo";
@@ -29,12 +28,13 @@ impl SnsTopic {
         if !is_prefix(prefix) || !is_name(name) {
             return Err(SnsConfigError::Arn);
         }
-        Ok(Self { arn, profile: TopicProfile::default() })
+        let profile = TopicProfile::default().with_kind(kind(&arn));
+        Ok(Self { arn, profile })
     }
 
-    /// Sends to it like this.
+    /// Sends to it like this, as to a topic of the kind that its ARN says.
     pub fn with_profile(mut self, profile: TopicProfile) -> Self {
-        self.profile = profile;
+        self.profile = profile.with_kind(kind(&self.arn));
         self
     }
 
@@ -45,7 +45,7 @@ impl SnsTopic {
 
     /// Whether it keeps the order of each message group and drops repeated messages.
     pub fn is_fifo(&self) -> bool {
-        self.arn.ends_with(FIFO)
+        self.profile.kind() == TopicKind::Fifo
     }
 
     /// How messages travel to it.
@@ -116,6 +116,10 @@ impl SnsTopics {
         let topic = SnsTopic::new(arn).map_err(|_| unknown("is no name of an SNS topic"))?;
         Ok(Arc::new(topic.with_profile(self.profile.clone())))
     }
+}
+
+fn kind(arn: &str) -> TopicKind {
+    if arn.ends_with(FIFO) { TopicKind::Fifo } else { TopicKind::Standard }
 }
 
 /// Whether this is a topic's ARN without name and last colon.

@@ -12,6 +12,12 @@ pub(crate) struct OrderPlaced {
     pub(crate) note: String,
 }
 
+impl OrderPlaced {
+    pub(crate) fn of(order_id: i64) -> Self {
+        Self { order_id, total: 100, note: "x".repeat(250) }
+    }
+}
+
 /// Saves stage an event.
 pub(crate) mod announced {
     use outbox_seaorm::{Change, Events, OutboxAggregate, OutboxError, outbox_hooks};
@@ -34,11 +40,7 @@ pub(crate) mod announced {
     impl OutboxAggregate for ActiveModel {
         fn outbox_events(change: Change<'_, Self>, out: &mut Events) -> Result<(), OutboxError> {
             match &change {
-                Change::Inserted(order) => out.push(OrderPlaced {
-                    order_id: order.id,
-                    total: order.total,
-                    note: "x".repeat(250),
-                }),
+                Change::Inserted(order) => out.push(OrderPlaced::of(order.id)),
                 _ => Ok(()),
             }
         }

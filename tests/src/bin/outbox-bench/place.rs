@@ -1,6 +1,7 @@
 //! The transaction that is measured: an order, with or without an event.
 
 use outbox_core::{Context, Envelope, EventExt as _, EventId};
+use outbox_seaorm::Stage;
 use sea_orm::sqlx::{self, PgPool};
 use sea_orm::{ActiveModelTrait, DatabaseConnection, Set, TransactionTrait};
 
@@ -15,6 +16,15 @@ const INSERT: &str = "INSERT INTO outbox_message (lane, id, format, event_type, 
 pub(crate) async fn with_hook(db: &DatabaseConnection) -> Done<()> {
     let txn = db.begin().await?;
     announced::ActiveModel { total: Set(100), ..Default::default() }.insert(&txn).await?;
+    txn.commit().await?;
+    Ok(())
+}
+
+/// The same save with ten events of about the same size.
+pub(crate) async fn with_ten(db: &DatabaseConnection) -> Done<()> {
+    let txn = db.begin().await?;
+    let order = silent::ActiveModel { total: Set(100), ..Default::default() }.insert(&txn).await?;
+    txn.stage_all((0..10).map(|_| OrderPlaced::of(order.id))).await?;
     txn.commit().await?;
     Ok(())
 }
@@ -35,7 +45,7 @@ pub(crate) async fn with_sqlx(pool: &PgPool) -> Done<()> {
             .bind(100_i64)
             .fetch_one(&mut *txn)
             .await?;
-    let event = OrderPlaced { order_id, total: 100, note: "x".repeat(250) };
+    let event = OrderPlaced::of(order_id);
     let envelope: Envelope<OrderPlaced> = event.with_id(EventId::new());
     let message = envelope.encode("https://shop.example.com/orders", &Context::default())?.message;
     sqlx::query(INSERT)

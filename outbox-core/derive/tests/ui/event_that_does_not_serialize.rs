@@ -1,0 +1,7 @@
+use outbox_core::OutboxEvent;
+
+#[derive(OutboxEvent)]
+#[outbox(type = "orders.order_placed", topic = "orders")]
+struct OrderPlaced;
+
+fn main() {}

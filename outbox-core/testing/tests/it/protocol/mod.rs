@@ -1,0 +1,8 @@
+//! The model of the protocol: checked in every order of events, and against the store in memory.
+
+mod equality;
+mod exhaustive;
+mod history;
+mod mirror;
+mod model;
+mod mutants;

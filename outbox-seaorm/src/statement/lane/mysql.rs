@@ -1,0 +1,254 @@
+//! Leasing lanes on MariaDB and MySQL, each change in one short transaction.
+//!
+//! `STRAIGHT_JOIN` and the forced key are part of the protocol: lanes are then looked up one by one
+//! in the order of the list, which is that of their numbers, and so locked in it. No other lane is
+//! touched, whatever the server's statistics say.
+
+use std::fmt::Write as _;
+
+use outbox_core::{
+    Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken, StoreError, TableNames,
+};
+use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Value};
+use uuid::Uuid;
+
+use super::{key_rows, states, still_held};
+use crate::mapping::failed;
+use crate::statement::clock::micros;
+use crate::statement::json::{hex, json_leases, json_list};
+use crate::store::brief::{Brief, repeated, statement};
+
+/// The statements about leases of one outbox.
+#[derive(Debug)]
+pub(crate) struct Lanes {
+    free: String,
+    orphans: String,
+    take: String,
+    held: String,
+    renew: String,
+    release: String,
+    names: TableNames,
+}
+
+impl Lanes {
+    pub(crate) fn new(names: &TableNames) -> Self {
+        Self {
+            free: free(names),
+            orphans: orphans(names),
+            take: take(names),
+            held: held(names, "FOR UPDATE"),
+            renew: renew(names),
+            release: release(names),
+            names: names.clone(),
+        }
+    }
+
+    pub(crate) async fn lease(
+        &self,
+        db: &DatabaseConnection,
+        request: &LeaseRequest,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        repeated(|| self.try_lease(db, request)).await
+    }
+
+    async fn try_lease(
+        &self,
+        db: &DatabaseConnection,
+        request: &LeaseRequest,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        let owner = || Value::from(request.owner.uuid().as_bytes().to_vec());
+        let lease = micros(request.lease.duration());
+        let txn = Brief::begin(db, "lease").await?;
+        let free = [owner(), i64::from(request.lanes).into()];
+        let mut rows = txn.rows(&self.free, free).await?;
+        if request.orphans {
+            rows.extend(txn.rows(&self.orphans, [owner(), lease.into()]).await?);
+        }
+        let taken = taken(&rows)?;
+        if !taken.is_empty() {
+            let values = [json_taken(&taken).into(), owner(), lease.into()];
+            txn.execute(&self.take, values).await?;
+        }
+        txn.commit().await?;
+        Ok(taken.into_iter().map(|(lease, _)| lease).collect())
+    }
+
+    pub(crate) async fn renew(
+        &self,
+        db: &DatabaseConnection,
+        asked: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        repeated(|| self.try_renew(db, asked, lease)).await
+    }
+
+    /// What is held is told by the lock, and not by the number of rows that changed: a renewal that
+    /// sets the expiry to what it is changes none.
+    async fn try_renew(
+        &self,
+        db: &DatabaseConnection,
+        asked: &[LaneLease],
+        lease: LeaseTime,
+    ) -> Result<Vec<LaneLease>, StoreError> {
+        let ordered = in_order(asked);
+        let txn = Brief::begin(db, "renew").await?;
+        let held = txn.indices(&self.held, [json_leases(&ordered).into()]).await?;
+        let held: Vec<LaneLease> =
+            held.into_iter().filter_map(|at| ordered.get(at)).copied().collect();
+        if !held.is_empty() {
+            let values = [json_leases(&held).into(), micros(lease.duration()).into()];
+            txn.execute(&self.renew, values).await?;
+        }
+        txn.commit().await?;
+        Ok(still_held(asked, &held))
+    }
+
+    pub(crate) async fn release(
+        &self,
+        db: &DatabaseConnection,
+        leases: &[LaneLease],
+    ) -> Result<(), StoreError> {
+        let leases = json_leases(&in_order(leases));
+        repeated(|| async {
+            let statement = statement(&self.release, [leases.clone().into()]);
+            db.execute_raw(statement).await.map(drop).map_err(failed("release"))
+        })
+        .await
+    }
+
+    pub(crate) async fn acquired(
+        &self,
+        db: &DatabaseConnection,
+        leases: &[LaneLease],
+    ) -> Result<Vec<LaneState>, StoreError> {
+        let lanes = leases.iter().map(|lease| Value::from(i16::from(lease.lane.number())));
+        let twice = lanes.clone().chain(lanes);
+        let statement = statement(&acquired(&self.names, leases.len()), twice);
+        let rows = db.query_all_raw(statement).await.map_err(failed("acquired"))?;
+        states(leases, key_rows(&rows)?)
+    }
+}
+
+/// What a lane becomes that is leased: its lease, and whether a worker may have died of it.
+type Taken = (LaneLease, bool);
+
+/// Fresh leases of the lanes in these rows, each once and in their order.
+fn taken(rows: &[QueryResult]) -> Result<Vec<Taken>, StoreError> {
+    let fresh = |row: &QueryResult| {
+        let lane: i16 = row.try_get_by_index(0).map_err(failed("lease"))?;
+        let abandoned: i64 = row.try_get_by_index(1).map_err(failed("lease"))?;
+        let token = LeaseToken::from_uuid(Uuid::new_v4())?;
+        Ok((LaneLease { lane: Lane::try_from(lane)?, token }, abandoned != 0))
+    };
+    let mut taken = rows.iter().map(fresh).collect::<Result<Vec<Taken>, StoreError>>()?;
+    taken.sort_by_key(|(lease, _)| lease.lane);
+    taken.dedup_by_key(|(lease, _)| lease.lane);
+    Ok(taken)
+}
+
+fn json_taken(lanes: &[Taken]) -> String {
+    json_list(lanes, |text, (LaneLease { lane, token }, abandoned)| {
+        let (token, abandoned) = (hex(token.uuid()), i32::from(*abandoned));
+        _ = write!(text, "[{lane},\"{token}\",{abandoned}]");
+    })
+}
+
+fn in_order(leases: &[LaneLease]) -> Vec<LaneLease> {
+    let mut ordered = leases.to_vec();
+    ordered.sort_by_key(|lease| lease.lane);
+    ordered
+}
+
+/// What is told of a lane that can be leased, to this owner.
+const FOUND: &str = "l.lane, l.token IS NOT NULL AND NOT (l.owner <=> ?)";
+
+/// A lane whose token is null was given back, and free since then; one that was never leased has
+/// no expiry and is free for ever.
+///
+/// Rows that another transaction has locked are skipped: whoever locks a lane is about to take it,
+/// to renew it or to settle in it.
+fn free(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '`');
+    format!(
+        "SELECT {FOUND} FROM {lane} AS l FORCE INDEX (PRIMARY)
+WHERE l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= UTC_TIMESTAMP(6)
+ORDER BY l.lane LIMIT ? FOR UPDATE SKIP LOCKED"
+    )
+}
+
+fn orphans(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '`');
+    format!(
+        "SELECT {FOUND} FROM {lane} AS l FORCE INDEX (PRIMARY)
+WHERE l.expires_at IS NULL OR l.expires_at < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+ORDER BY l.lane FOR UPDATE SKIP LOCKED"
+    )
+}
+
+/// Whether a lane was abandoned was told before: assignments may see each other's values.
+fn take(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '`');
+    format!(
+        "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
+    lane SMALLINT PATH '$[0]', token CHAR(32) PATH '$[1]', abandoned INT PATH '$[2]'
+)) AS k STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane
+SET l.token = UNHEX(k.token), l.owner = ?,
+    l.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+    l.abandoned = l.abandoned + k.abandoned"
+    )
+}
+
+/// The fence: locks the lanes of the leases `?` in their order, and answers which of them are live.
+///
+/// Of a lane whose holder rolled back, the expiry is judged by the instant at which the lock was
+/// asked for. That is harmless: nobody can lease the lane while it is locked.
+pub(in crate::statement) fn held(names: &TableNames, lock: &str) -> String {
+    let (lane, leases) = (names.quoted("lane", '`'), LEASES);
+    format!(
+        "SELECT CAST(k.nth AS SIGNED) - 1 FROM {leases}
+STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
+WHERE l.expires_at > UTC_TIMESTAMP(6) {lock}"
+    )
+}
+
+const LEASES: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
+    nth FOR ORDINALITY, lane SMALLINT PATH '$[0]', token CHAR(32) PATH '$[1]'
+)) AS k";
+
+/// Of lanes that are locked.
+fn renew(names: &TableNames) -> String {
+    let (lane, leases) = (names.quoted("lane", '`'), LEASES);
+    format!(
+        "UPDATE {leases}
+STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
+SET l.expires_at = GREATEST(l.expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)"
+    )
+}
+
+/// Leaves the instant of the release as the expiry, so that a lane's free time can be told.
+fn release(names: &TableNames) -> String {
+    let (lane, leases) = (names.quoted("lane", '`'), LEASES);
+    format!(
+        "UPDATE {leases}
+STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
+SET l.token = NULL, l.owner = NULL, l.expires_at = UTC_TIMESTAMP(6)
+WHERE l.expires_at > UTC_TIMESTAMP(6)"
+    )
+}
+
+/// All failed records of ordered keys, and the parked keys, of so many lanes.
+fn acquired(names: &TableNames, lanes: usize) -> String {
+    let (message, parked_key) = (names.quoted("message", '`'), names.quoted("parked_key", '`'));
+    let lanes = vec!["?"; lanes].join(", ");
+    format!(
+        "SELECT m.lane, m.topic, m.ordering_key, m.position,
+    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.available_at), NULL, NULL
+FROM {message} AS m
+WHERE m.lane IN ({lanes}) AND m.available_at IS NOT NULL
+    AND m.attempts > 0 AND m.ordering_key IS NOT NULL
+UNION ALL
+SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane
+FROM {parked_key} AS k WHERE k.lane IN ({lanes})
+ORDER BY 1, 4"
+    )
+}
