@@ -148,6 +148,8 @@
 //!   [`trust_transaction_type`] or [`prove_transaction_type`] names its type.
 //! - A savepoint that is rolled back takes its events with it. Never run two saves at once on one
 //!   transaction: the driver counts savepoints and cannot tell them apart.
+//! - A future that is dropped before it answers (a timeout, a `select!`) leaves its transaction in
+//!   an unknown state: drop the transaction as well.
 //! - A parent's hook runs before its children are saved. Stage what is about the whole aggregate
 //!   after the nested save.
 //! - Context and settings are task-local: [`ScopeContext::scope`] and [`scope`] hold for what the
