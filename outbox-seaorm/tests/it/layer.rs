@@ -154,6 +154,17 @@ async fn a_surrounding_context_keeps_what_the_headers_do_not_say() {
     assert_eq!((context.traceparent, context.tracestate), (text(TRACE), None));
 }
 
+/// A state belongs to its parent, and the outer one is not the caller's.
+#[tokio::test]
+async fn a_bad_trace_leaves_nothing_of_a_surrounding_one() {
+    let outer =
+        Context { traceparent: text(TRACE), tracestate: text("vendor=1"), ..Context::default() };
+
+    let (context, dropped) = outer.scope(served(&[("traceparent", "00-bad")])).await;
+
+    assert_eq!((context, dropped), (Context::default(), 1));
+}
+
 /// Also while it makes its future, as a service does that is a function with a part before `async`.
 #[tokio::test]
 async fn the_context_holds_from_the_first_line_of_the_service() {
