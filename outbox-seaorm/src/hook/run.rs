@@ -51,11 +51,13 @@ where
         db: &C,
         insert: bool,
     ) -> Result<A, DbErr> {
+        if insert && !may_do_nothing::<A, C>(db) {
+            return Ok(active);
+        }
         let Some(key) = row::key(&active) else { return Ok(active) };
         let key = Key::new::<A, C>(db, key);
         if insert {
-            let present = may_do_nothing::<A, C>(db).then(|| row::unlocked(&active)).flatten();
-            if let Some(select) = present {
+            if let Some(select) = row::unlocked(&active) {
                 match select.one(db).await? {
                     Some(_) => stash::note(key, Noted::Present),
                     None => drop(stash::take(&key)),

@@ -16,7 +16,7 @@ use crate::proof::{self, Unproven};
 use crate::settings::OutboxSettings;
 use crate::statement::clock::{SQLITE_NOW, micros};
 #[cfg(feature = "postgres")]
-use crate::statement::unnest::{self, Besides};
+use crate::statement::unnest;
 #[cfg(feature = "postgres")]
 use crate::wake::Wake;
 
@@ -52,16 +52,14 @@ pub(crate) async fn insert<C: ConnectionTrait>(
         #[cfg(feature = "postgres")]
         if dialect == Dialect::Postgres && takes_text::<C>() {
             let wake = settings.wakes() == Wake::Gated && rest.is_empty();
-            let besides = if wake { Besides::WakeUp } else { Besides::Nothing };
-            db.execute_raw(unnest::statement(tables, together, besides)).await?;
+            db.execute_raw(on_postgres(tables, together, wake)?).await?;
             continue;
         }
         #[cfg(feature = "postgres")]
         if dialect == Dialect::Postgres
             && let Some(connection) = proof::asked_by::<C>()
         {
-            prove(db, unnest::statement(tables, together, Besides::Proof), together, connection)
-                .await?;
+            prove(db, unnest::with_proof(tables, together), together, connection).await?;
             continue;
         }
         db.execute(&statement(dialect, tables, together)?).await?;
@@ -74,6 +72,20 @@ pub(crate) async fn insert<C: ConnectionTrait>(
 #[cfg(feature = "postgres")]
 fn takes_text<C: ConnectionTrait>() -> bool {
     typeid::of::<C>() == TypeId::of::<DatabaseTransaction>()
+}
+
+/// A single message goes by its values: arrays of one cost the server more than they spare.
+#[cfg(feature = "postgres")]
+fn on_postgres(
+    tables: &TableNames,
+    messages: &[StagedMessage],
+    wake: bool,
+) -> Result<Statement, DbErr> {
+    let insert = match messages {
+        [_] => DbBackend::Postgres.build(&statement(Dialect::Postgres, tables, messages)?),
+        _ => unnest::statement(tables, messages),
+    };
+    Ok(if wake { unnest::with_wake_up(tables, insert) } else { insert })
 }
 
 /// Inserts all of the messages, or tells that their write was no part of a transaction.

@@ -1,4 +1,4 @@
-//! Staging on PostgreSQL: one text for any number of events, and the wake-up with it.
+//! Staging on PostgreSQL: one text for any number of events, and what an insert does besides.
 
 use std::fmt::Write as _;
 
@@ -47,47 +47,37 @@ const BOUND: [Bound; COLUMNS.len() - 2] = [
 /// The instant that stands for none: what was due in 1970 is due at once.
 const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
 
-/// What the insert does besides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Besides {
-    /// Nothing.
-    Nothing,
-    /// It takes no message unless its transaction has written before.
-    Proof,
-    /// It wakes the worker at the commit.
-    WakeUp,
-}
-
-/// The condition of [`Besides::Proof`]. It does not give the transaction an id, so that it says of
-/// each message what it says of the first.
-const WRITTEN: &str = "WHERE pg_current_xact_id_if_assigned() IS NOT NULL ";
-
 /// Inserts the messages in their order.
-pub(super) fn statement(
-    tables: &TableNames,
-    messages: &[StagedMessage],
-    besides: Besides,
-) -> Statement {
-    let mut values: Vec<Value> = BOUND.iter().map(|bound| (bound.2)(messages)).collect();
-    values.extend(due(messages));
-    let sql = match besides {
-        Besides::Nothing => insert(tables, ""),
-        Besides::Proof => insert(tables, WRITTEN),
-        Besides::WakeUp => with_wake_up(tables, &insert(tables, "")),
-    };
-    Statement::from_sql_and_values(DbBackend::Postgres, sql, values)
+pub(super) fn statement(tables: &TableNames, messages: &[StagedMessage]) -> Statement {
+    bound(insert(tables, ""), messages)
 }
 
-/// Wakes the worker unless another open transaction will.
+/// Inserts the messages in their order, or none of them unless its transaction has written before.
+///
+/// The condition does not give the transaction an id, so that it says of each message what it says
+/// of the first.
+pub(super) fn with_proof(tables: &TableNames, messages: &[StagedMessage]) -> Statement {
+    bound(insert(tables, "WHERE pg_current_xact_id_if_assigned() IS NOT NULL "), messages)
+}
+
+/// An insert that wakes the worker as well, at the commit, unless another open transaction will.
 ///
 /// PostgreSQL commits notifying transactions one after another. The lock lets one through at a time,
 /// so that the others still share their flushes.
-fn with_wake_up(tables: &TableNames, insert: &str) -> String {
+pub(super) fn with_wake_up(tables: &TableNames, insert: Statement) -> Statement {
     let channel = channel(tables);
-    format!(
-        "WITH staged AS ({insert})
-SELECT pg_notify({channel}, '') WHERE pg_try_advisory_xact_lock(hashtextextended({channel}, 0))"
-    )
+    let sql = format!(
+        "WITH staged AS ({})
+SELECT pg_notify({channel}, '') WHERE pg_try_advisory_xact_lock(hashtextextended({channel}, 0))",
+        insert.sql
+    );
+    Statement { sql, ..insert }
+}
+
+fn bound(sql: String, messages: &[StagedMessage]) -> Statement {
+    let mut values: Vec<Value> = BOUND.iter().map(|bound| (bound.2)(messages)).collect();
+    values.extend(due(messages));
+    Statement::from_sql_and_values(DbBackend::Postgres, sql, values)
 }
 
 fn insert(tables: &TableNames, condition: &str) -> String {

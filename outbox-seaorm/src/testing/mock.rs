@@ -20,7 +20,7 @@ use crate::statement::insert::COLUMNS;
 ///
 /// A save takes the same as without the outbox: a query result where SeaORM has the database return
 /// the row (PostgreSQL, and others with SeaORM's features for it), an exec and a query result
-/// elsewhere. One statement carries as many events as fit into 12 KiB.
+/// elsewhere. One statement carries as many events as fit into 14 KiB.
 ///
 /// On PostgreSQL:
 ///

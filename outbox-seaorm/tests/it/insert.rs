@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_core::Lane;
-use outbox_seaorm::{Context, EventExt, EventId, Headers, OutboxEvent, Stage};
+use outbox_seaorm::{Context, Envelope, EventExt, EventId, Headers, OutboxEvent, Stage};
 use sea_orm::TransactionTrait;
 use sea_orm::prelude::{DateTimeUtc, Uuid};
 
@@ -19,7 +19,9 @@ on_all!(insert:
     a_payload_is_stored_byte_for_byte,
     an_event_without_order_has_a_partition_key_alone,
     an_unscheduled_event_is_due_at_once,
+    each_of_several_events_has_its_own_delivery_time,
     every_column_of_a_full_event_is_filled,
+    every_column_of_full_events_that_go_together_is_filled,
     the_lane_is_that_of_the_key_or_of_the_id,
 );
 
@@ -81,22 +83,32 @@ fn context() -> Context {
 }
 
 async fn every_column_of_a_full_event_is_filled(shop: TestDatabase) {
-    let event = FULL.with_context(context()).with_header("a", "ä").via_transport("sns");
+    assert_filled(&shop, 1).await;
+}
+
+/// Several go in another form than one.
+async fn every_column_of_full_events_that_go_together_is_filled(shop: TestDatabase) {
+    assert_filled(&shop, 3).await;
+}
+
+async fn assert_filled(shop: &TestDatabase, events: usize) {
+    let event = || FULL.with_context(context()).with_header("a", "ä").via_transport("sns");
     let txn = shop.db.begin().await.unwrap();
 
-    txn.stage(event.to_topic("elsewhere")).await.unwrap();
+    txn.stage_all((0..events).map(|_| event().to_topic("elsewhere"))).await.unwrap();
     txn.commit().await.unwrap();
 
+    assert_eq!(shop.staged(), 1);
     for (column, expected) in FILLED {
-        assert_eq!(texts(&shop.db, column).await, [expected], "{column}");
+        assert_eq!(texts(&shop.db, column).await, vec![expected; events], "{column}");
     }
     let lane = Lane::of_key("elsewhere", "7").to_string();
-    assert_eq!(texts(&shop.db, "lane").await, [lane]);
+    assert_eq!(texts(&shop.db, "lane").await, vec![lane; events]);
     let payload = payloads(&shop.db).await[0].len();
     let size: usize = texts(&shop.db, "size").await[0].parse().unwrap();
     assert!(size > payload + SOURCE.len(), "{size} of {payload}");
-    assert_recent(&shop, "created_at").await;
-    assert_recent(&shop, "occurred_at").await;
+    assert_recent(shop, "created_at").await;
+    assert_recent(shop, "occurred_at").await;
 }
 
 async fn assert_recent(shop: &TestDatabase, column: &str) {
@@ -167,6 +179,32 @@ async fn a_given_instant_is_stored_to_the_microsecond(shop: TestDatabase) {
         );
         assert_eq!(texts(&shop.db, &micros).await, ["1900000000123456"], "{column}");
     }
+}
+
+async fn each_of_several_events_has_its_own_delivery_time(shop: TestDatabase) {
+    let instant = DateTimeUtc::from_timestamp_micros(1_900_000_000_123_456).unwrap();
+    let txn = shop.db.begin().await.unwrap();
+
+    let delayed = ReportRequested.after(Duration::from_hours(1));
+    let now = Envelope::new(ReportRequested);
+    txn.stage_all([delayed, now, ReportRequested.at(instant)]).await.unwrap();
+    txn.commit().await.unwrap();
+
+    let same = "(available_at = deliver_at)";
+    assert_eq!(texts(&shop.db, same).await, [truth(&shop), "null", truth(&shop)]);
+    let ahead = shop.choose(
+        "timestampdiff(SECOND, created_at, deliver_at) BETWEEN 3599 AND 3601",
+        "(deliver_at - created_at BETWEEN interval '3599 s' AND interval '3601 s')",
+        "(deliver_at - created_at BETWEEN 3599000000 AND 3601000000)",
+    );
+    let untruth = shop.choose("0", "false", "0");
+    assert_eq!(texts(&shop.db, ahead).await, [truth(&shop), "null", untruth]);
+    let micros = shop.choose(
+        "timestampdiff(MICROSECOND, '1970-01-01', deliver_at)",
+        "(extract(epoch FROM deliver_at) * 1000000)::bigint",
+        "deliver_at",
+    );
+    assert_eq!(texts(&shop.db, micros).await[2], "1900000000123456");
 }
 
 /// Not from the beginning of the transaction, and the same instant in both columns.
