@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use outbox_core::{StoreError, StoreErrorKind, TableNames, WakeSource};
 use outbox_seaorm::{PoolOptions, SeaOrmStore, WakeListener};
-use sea_orm::{DatabaseConnection, DbBackend};
+use sea_orm::DatabaseConnection;
 use secrecy::ExposeSecret;
 
 use crate::exit_reason::ExitReason;
@@ -34,6 +34,11 @@ pub(crate) async fn store(
     Ok(store)
 }
 
+/// Another store of the outbox that [`store`] has checked, over one connection.
+pub(crate) async fn another_store(settings: &Settings) -> Result<SeaOrmStore, ExitReason> {
+    unchecked(settings, NonZeroU32::MIN).await
+}
+
 /// A store over a single connection, for a look that needs no right to write.
 pub(crate) async fn store_to_read(settings: &Settings) -> Result<SeaOrmStore, ExitReason> {
     let store = unchecked(settings, NonZeroU32::MIN).await?;
@@ -43,13 +48,11 @@ pub(crate) async fn store_to_read(settings: &Settings) -> Result<SeaOrmStore, Ex
 
 /// What writers on PostgreSQL tell, over one more connection.
 pub(crate) async fn wakes(settings: &Settings) -> Result<Option<Arc<dyn WakeSource>>, ExitReason> {
-    if !settings.pool.listen {
+    let url = settings.database_url.as_ref().map(ExposeSecret::expose_secret);
+    if !settings.pool.listen || !url.is_some_and(|url| url.starts_with("postgres")) {
         return Ok(None);
     }
     let db = connect(settings, NonZeroU32::MIN).await?;
-    if db.get_database_backend() != DbBackend::Postgres {
-        return Ok(None);
-    }
     Ok(Some(Arc::new(WakeListener::new(&db, &tables(settings)?))))
 }
 

@@ -1,6 +1,5 @@
 //! Sends records until a signal says to stop.
 
-use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), ExitReason> {
     let publisher = publisher(settings).await?;
     let store: Arc<dyn OutboxStore> =
         Arc::new(database::store(settings, settings.pool.connections).await?);
-    let control: Arc<dyn OutboxStore> = Arc::new(database::store(settings, NonZeroU32::MIN).await?);
+    let control: Arc<dyn OutboxStore> = Arc::new(database::another_store(settings).await?);
     let mut dispatcher = Dispatcher::builder(store, publisher)
         .control(control)
         .retry(Arc::new(settings.retry.policy()))
