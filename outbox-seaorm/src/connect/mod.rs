@@ -12,8 +12,12 @@ use std::time::Duration;
 
 use outbox_core::{StoreError, StoreErrorKind};
 use sea_orm::DatabaseConnection;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use sea_orm::sqlx::{Connection, Error};
 
 use crate::mapping::Cause;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+use crate::mapping::from_sqlx;
 
 /// How a worker's pool behaves.
 ///
@@ -68,8 +72,9 @@ impl Default for PoolOptions {
 /// Opens a pool that is fit for a [`SeaOrmStore`](crate::SeaOrmStore), and one connection of it.
 ///
 /// On PostgreSQL (`postgres://…`) and on MariaDB and MySQL (`mysql://…`, `mariadb://…`) each session
-/// is READ COMMITTED by default and has the time limits of the options. On SQLite (`sqlite:…`) the journal is a write-ahead log, every commit is on disk
-/// when it returns, and a missing file is not created. No statement is logged.
+/// is READ COMMITTED by default and has the time limits of the options. On SQLite (`sqlite:…`) the
+/// journal is a write-ahead log, every commit is on disk when it returns, and a missing file is not
+/// created. No statement is logged.
 ///
 /// # Errors
 /// [`StoreErrorKind::InvalidArgument`] for a URL that cannot be used,
@@ -101,6 +106,38 @@ const SCHEMES: [&str; 3] = [
 
 fn unusable_url(why: impl Into<String>) -> StoreError {
     StoreError::new(StoreErrorKind::InvalidArgument, CONNECT).with_source(Cause(why.into()))
+}
+
+/// Connects without the pool, which takes a refused connection for a server that is starting and
+/// does not tell what was wrong.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+async fn try_once<C: Connection>(
+    server: &<C as Connection>::Options,
+    limit: Duration,
+) -> Result<(), Error> {
+    let attempt = async { C::connect_with(server).await?.close().await };
+    tokio::time::timeout(limit, attempt).await.unwrap_or(Err(Error::PoolTimedOut))
+}
+
+/// A server at a place that did not answer within a time, or said no.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+fn unreachable(server: &str, limit: Duration, error: &Error) -> StoreError {
+    let why = match error {
+        Error::Io(error) => error.to_string(),
+        Error::PoolTimedOut => format!("no answer within {limit:?}"),
+        Error::Tls(_) => "no agreement on TLS".to_owned(),
+        other => return refused(server, &from_sqlx(CONNECT, other)),
+    };
+    let cause = Cause(format!("{server} cannot be reached: {why}"));
+    StoreError::new(StoreErrorKind::Unavailable, CONNECT).with_source(cause)
+}
+
+/// The server was reached and said no.
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+fn refused(server: &str, error: &StoreError) -> StoreError {
+    let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
+    let cause = Cause(format!("{server} refuses the connection: {why}"));
+    StoreError::new(error.kind(), CONNECT).with_source(cause)
 }
 
 /// What [`StoreError`] names as the operation.

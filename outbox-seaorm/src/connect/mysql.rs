@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::{StoreError, StoreErrorKind};
+use outbox_core::StoreError;
 use sea_orm::sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlPoolOptions};
-use sea_orm::sqlx::{AssertSqlSafe, ConnectOptions, Connection, Error, Executor, Row};
+use sea_orm::sqlx::{AssertSqlSafe, ConnectOptions, Error, Executor, Row};
 use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
 
-use super::{CONNECT, PoolOptions, unusable_url};
-use crate::mapping::{Cause, from_sqlx};
+use super::{PoolOptions, try_once, unreachable, unusable_url};
 
 /// The pool is built here and not by SeaORM, whose traces and panics show the URL.
 pub(super) async fn connect(
@@ -23,7 +22,9 @@ pub(super) async fn connect(
         )
     })?;
     let server = server.disable_statement_logging();
-    try_once(&server, options.acquire_timeout).await?;
+    let (shown, limit) = (shown(&server), options.acquire_timeout);
+    let failed = |error: Error| unreachable(&shown, limit, &error);
+    try_once::<MySqlConnection>(&server, limit).await.map_err(failed)?;
 
     let options = Arc::new(options);
     let sessions = Arc::clone(&options);
@@ -36,21 +37,10 @@ pub(super) async fn connect(
             let options = Arc::clone(&sessions);
             Box::pin(async move { prepare(connection, &options).await })
         })
-        .connect_with(server.clone())
+        .connect_with(server)
         .await
-        .map_err(|error| unreachable(&server, options.acquire_timeout, &error))?;
+        .map_err(failed)?;
     Ok(SqlxMySqlConnector::from_sqlx_mysql_pool(pool))
-}
-
-/// Connects without the pool, which takes a refused connection for a server that is starting and
-/// does not tell what was wrong.
-async fn try_once(server: &MySqlConnectOptions, limit: Duration) -> Result<(), StoreError> {
-    let attempt = async {
-        let connection = MySqlConnection::connect_with(server).await?;
-        connection.close().await
-    };
-    let ended = tokio::time::timeout(limit, attempt).await.unwrap_or(Err(Error::PoolTimedOut));
-    ended.map_err(|error| unreachable(server, limit, &error))
 }
 
 /// Nothing of a session is left to the server's own settings.
@@ -96,24 +86,11 @@ fn seconds(limit: Duration) -> u64 {
     if whole == 0 { FOR_EVER } else { whole.min(FOR_EVER) }
 }
 
-fn unreachable(server: &MySqlConnectOptions, limit: Duration, error: &Error) -> StoreError {
+/// What an operator calls it. The user and the password stay out.
+fn shown(server: &MySqlConnectOptions) -> String {
     let place = match server.get_socket() {
         Some(socket) => socket.display().to_string(),
         None => format!("{} port {}", server.get_host(), server.get_port()),
     };
-    let why = match error {
-        Error::Io(error) => error.to_string(),
-        Error::PoolTimedOut => format!("no answer within {limit:?}"),
-        Error::Tls(_) => "no agreement on TLS".to_owned(),
-        other => return refused(&place, &from_sqlx(CONNECT, other)),
-    };
-    let cause = Cause(format!("MariaDB or MySQL at {place} cannot be reached: {why}"));
-    StoreError::new(StoreErrorKind::Unavailable, CONNECT).with_source(cause)
-}
-
-/// The server was reached and said no.
-fn refused(place: &str, error: &StoreError) -> StoreError {
-    let why = std::error::Error::source(error).map(ToString::to_string).unwrap_or_default();
-    let cause = Cause(format!("MariaDB or MySQL at {place} refuses the connection: {why}"));
-    StoreError::new(error.kind(), CONNECT).with_source(cause)
+    format!("MariaDB or MySQL at {place}")
 }

@@ -47,6 +47,59 @@ trait Dialect: OutboxStore {
     async fn check_tables(&self) -> Result<(), StoreError>;
 }
 
+/// The calls of a store, each by the statements that are named like it.
+///
+/// Written once for all databases: their stores differ in the types of the statements alone.
+macro_rules! by_statements {
+    ($store:ty) => {
+        #[async_trait::async_trait]
+        impl outbox_core::OutboxStore for $store {
+            async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
+                self.lanes.lease(&self.db, request).await
+            }
+
+            async fn renew(
+                &self,
+                leases: &[LaneLease],
+                lease: LeaseTime,
+            ) -> Result<Vec<LaneLease>, StoreError> {
+                self.lanes.renew(&self.db, leases, lease).await
+            }
+
+            async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
+                self.lanes.release(&self.db, leases).await
+            }
+
+            async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
+                self.lanes.acquired(&self.db, leases).await
+            }
+
+            async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
+                self.read.read(&self.db, request).await
+            }
+
+            async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
+                self.settle.settle(&self.db, outcomes).await
+            }
+
+            async fn stats(&self) -> Result<OutboxStats, StoreError> {
+                self.stats.stats(&self.db).await
+            }
+
+            async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
+                self.heartbeat.heartbeat(&self.db, worker).await
+            }
+        }
+    };
+}
+
+#[cfg(feature = "mysql")]
+by_statements!(mysql::MySqlStore);
+#[cfg(feature = "postgres")]
+by_statements!(postgres::PostgresStore);
+#[cfg(feature = "sqlite")]
+by_statements!(sqlite::SqliteStore);
+
 impl SeaOrmStore {
     /// A store over this pool, for the outbox with these tables. It asks the database nothing.
     ///
