@@ -74,7 +74,11 @@ async fn an_unknown_setting_that_resembles_none_is_named_with_those_that_there_a
     for (variable, key, known) in [
         ("OUTBOX_POOL__MAX", "pool.max", "pool has connections"),
         ("OUTBOX_TABLES__X__Y", "tables.x.y", "tables has schema, prefix"),
-        ("OUTBOX_SNS_REGION", "sns_region", "topic_arn_prefix, envelope; AWS_REGION and the like"),
+        (
+            "OUTBOX_SNS_REGION",
+            "sns_region",
+            "topic_arn_prefix, envelope, limit; AWS_REGION and the like",
+        ),
         ("OUTBOX_FOO", "foo", "there are database_url, tables, pool, dispatcher, retry, publisher"),
     ] {
         let said = refused(with(variable, SECRET)).await;
@@ -102,6 +106,7 @@ async fn a_bad_value_is_named_and_not_shown() {
         ("OUTBOX_DISPATCHER__LEASE", "dispatcher.lease", "must be a duration like 500ms"),
         ("OUTBOX_DISPATCHER__CONCURRENCY", "dispatcher.concurrency", "must be a"),
         ("OUTBOX_PUBLISHER", "publisher", "must be `log` or `sns`"),
+        ("OUTBOX_SNS__LIMIT", "sns.limit", "must be usize"),
         ("OUTBOX_LOG__FORMAT", "log.format", "must be `json` or `text`"),
     ] {
         let said = refused(with(variable, SECRET)).await;
@@ -140,6 +145,21 @@ async fn no_database_and_no_topic_are_told_with_the_variable_to_set() {
 
     assert!(refused(no_database).await.contains("set DATABASE_URL"));
     assert!(refused(no_topic).await.contains("OUTBOX_SNS__TOPIC_ARN_PREFIX"));
+}
+
+#[tokio::test]
+async fn a_limit_that_no_topic_can_have_is_refused() {
+    for limit in ["1023", "1048577"] {
+        let mut command = worker("sqlite:///nowhere/outbox.sqlite", &["run"]);
+        command.env("OUTBOX_SNS__LIMIT", limit);
+
+        let said = refused(command).await;
+
+        assert!(
+            said.contains("(OUTBOX_SNS__LIMIT): setting limit must be 1024 to 1048576"),
+            "{said}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod conformance;
 mod crash;
 mod function_length;
 mod key_order;
+mod large_events;
 mod late_answer;
 mod listening;
 mod scene;

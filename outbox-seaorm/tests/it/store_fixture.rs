@@ -251,3 +251,35 @@ pub(crate) async fn insert(db: &impl ConnectionTrait, sample: &Sample) -> Record
     let position = Position(row.try_get_by_index(0).unwrap());
     RecordRef { id: sample.id, lane: lane(sample.lane), position }
 }
+
+/// Settles in all lanes and renews them, twice each at once and in either order, so many times.
+pub(crate) async fn settle_and_renew_at_once(outbox: &Outbox, rounds: usize) {
+    let leases = outbox.lease(64).await;
+    // Of records that are not there: their lanes are locked all the same.
+    let of_nothing = |lease: &LaneLease| {
+        let gone = RecordRef { id: EventId::new(), lane: lease.lane, position: Position(1) };
+        outcome(lease, gone, OutcomeKind::Published)
+    };
+    let outcomes: Vec<Outcome> = leases.iter().rev().map(of_nothing).collect();
+    let backwards: Vec<LaneLease> = leases.iter().rev().copied().collect();
+    let settle = |outcomes: Vec<Outcome>| {
+        let store = outbox.store.clone();
+        tokio::spawn(async move {
+            for _ in 0..rounds {
+                store.settle(&outcomes).await.unwrap();
+            }
+        })
+    };
+    let renew = |leases: Vec<LaneLease>| {
+        let store = outbox.store.clone();
+        tokio::spawn(async move {
+            for _ in 0..rounds {
+                assert_eq!(store.renew(&leases, lasting(LEASE)).await.unwrap().len(), 64);
+            }
+        })
+    };
+    let running = [settle(outcomes.clone()), settle(outcomes), renew(leases), renew(backwards)];
+    for ended in futures_util::future::join_all(running).await {
+        ended.unwrap();
+    }
+}

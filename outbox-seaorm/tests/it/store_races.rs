@@ -3,14 +3,16 @@
 use std::time::Duration;
 
 use outbox_core::{
-    EventId, Failure, FailureKind, LaneLease, OutboxStore, Outcome, OutcomeKind, Position,
-    ReadMark, RecordRef, TableNames,
+    Failure, FailureKind, LaneLease, OutboxStore, Outcome, OutcomeKind, ReadMark, RecordRef,
+    TableNames,
 };
 use outbox_seaorm::{PoolOptions, SeaOrmStore, connect};
 use sea_orm::{ConnectionTrait, DatabaseTransaction, TransactionTrait};
 
 use crate::database::{TestDatabase, on_postgres};
-use crate::store_fixture::{LEASE, Outbox, SECOND, insert, lasting, outcome, published, sample};
+use crate::store_fixture::{
+    Outbox, SECOND, insert, outcome, published, sample, settle_and_renew_at_once,
+};
 
 /// Runs each case on PostgreSQL.
 macro_rules! cases {
@@ -129,39 +131,10 @@ async fn an_owner_that_is_superseded_while_it_waits_settles_nothing(database: Te
     assert_eq!(outbox.count("message").await, 3);
 }
 
-/// The outcome of a record that is not there: its lane is locked all the same.
-fn of_nothing(lease: &LaneLease) -> Outcome {
-    let gone = RecordRef { id: EventId::new(), lane: lease.lane, position: Position(1) };
-    outcome(lease, gone, OutcomeKind::Published)
-}
-
 async fn settlements_and_renewals_of_the_same_lanes_never_deadlock(database: TestDatabase) {
     let outbox = Outbox::new(database);
-    let leases = outbox.lease(64).await;
-    let outcomes: Vec<Outcome> = leases.iter().rev().map(of_nothing).collect();
-    let backwards: Vec<LaneLease> = leases.iter().rev().copied().collect();
 
-    let rounds = 150;
-    let settle = |outcomes: Vec<Outcome>| {
-        let store = outbox.store.clone();
-        tokio::spawn(async move {
-            for _ in 0..rounds {
-                store.settle(&outcomes).await.unwrap();
-            }
-        })
-    };
-    let renew = |leases: Vec<LaneLease>| {
-        let store = outbox.store.clone();
-        tokio::spawn(async move {
-            for _ in 0..rounds {
-                assert_eq!(store.renew(&leases, lasting(LEASE)).await.unwrap().len(), 64);
-            }
-        })
-    };
-    let running = [settle(outcomes.clone()), settle(outcomes), renew(leases), renew(backwards)];
-    for ended in futures_util::future::join_all(running).await {
-        ended.unwrap();
-    }
+    settle_and_renew_at_once(&outbox, 150).await;
 
     let deadlocks = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()";
     assert_eq!(outbox.value::<i64>(deadlocks).await, 0);

@@ -48,8 +48,7 @@ pub(crate) async fn store_to_read(settings: &Settings) -> Result<SeaOrmStore, Ex
 
 /// What writers on PostgreSQL tell, over one more connection.
 pub(crate) async fn wakes(settings: &Settings) -> Result<Option<Arc<dyn WakeSource>>, ExitReason> {
-    let url = settings.database_url.as_ref().map(ExposeSecret::expose_secret);
-    if !settings.pool.listen || !url.is_some_and(|url| url.starts_with("postgres")) {
+    if !settings.pool.listen || !is_at(settings, "postgres") {
         return Ok(None);
     }
     let db = connect(settings, NonZeroU32::MIN).await?;
@@ -60,6 +59,16 @@ pub(crate) async fn wakes(settings: &Settings) -> Result<Option<Arc<dyn WakeSour
 pub(crate) fn tables(settings: &Settings) -> Result<TableNames, ExitReason> {
     TableNames::new(settings.tables.schema.as_deref(), &settings.tables.prefix)
         .map_err(|error| ExitReason::new("settings: tables", error))
+}
+
+/// What the database quotes names with.
+pub(crate) fn quote(settings: &Settings) -> char {
+    if is_at(settings, "mysql") || is_at(settings, "mariadb") { '`' } else { '"' }
+}
+
+/// Whether the database's URL begins like this.
+fn is_at(settings: &Settings, scheme: &str) -> bool {
+    settings.database_url.as_ref().is_some_and(|url| url.expose_secret().starts_with(scheme))
 }
 
 async fn unchecked(

@@ -79,7 +79,9 @@ fn topics(sns: &Sns) -> Result<SnsTopics, ExitReason> {
         Envelope::Binary => EnvelopeForm::Binary,
         Envelope::Structured => EnvelopeForm::Structured,
     };
-    let profile = TopicProfile::new(form);
+    let profile = TopicProfile::new(form)
+        .with_limit(sns.limit)
+        .map_err(|error| ExitReason::new("settings: sns (OUTBOX_SNS__LIMIT)", error))?;
     let mut topics = SnsTopics::new().with_profile(profile.clone());
     if let Some(prefix) = &sns.topic_arn_prefix {
         topics = topics

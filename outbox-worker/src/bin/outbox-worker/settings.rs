@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use outbox_core::ExponentialBackoff;
 use outbox_worker::DispatcherSettings;
+use outbox_worker::publisher::sns::TopicProfile;
 use secrecy::SecretString;
 use serde::Deserialize;
 
@@ -90,7 +91,7 @@ pub(crate) enum PublisherKind {
 }
 
 /// Topics of AWS SNS.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Sns {
     /// ARNs by the topic name of the events.
@@ -98,6 +99,19 @@ pub(crate) struct Sns {
     /// What stands before a topic's name in its ARN, for topics without an entry.
     pub(crate) topic_arn_prefix: Option<String>,
     pub(crate) envelope: Envelope,
+    /// The topics' `MaximumMessageSize` in bytes, which the application is told as well.
+    pub(crate) limit: usize,
+}
+
+impl Default for Sns {
+    fn default() -> Self {
+        Self {
+            topics: BTreeMap::new(),
+            topic_arn_prefix: None,
+            envelope: Envelope::default(),
+            limit: TopicProfile::DEFAULT_LIMIT,
+        }
+    }
 }
 
 /// Form of the messages.

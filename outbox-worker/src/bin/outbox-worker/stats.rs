@@ -17,7 +17,7 @@ pub(crate) async fn stats(settings: &Settings, as_json: bool) -> Result<(), Exit
     if as_json {
         println!("{}", object(&stats));
     } else {
-        print_table(&stats, &database::tables(settings)?);
+        print_table(&stats, &database::tables(settings)?, database::quote(settings));
     }
     Ok(())
 }
@@ -32,7 +32,7 @@ fn rows(stats: &OutboxStats) -> [(&'static str, Count); 5] {
     ]
 }
 
-fn print_table(stats: &OutboxStats, names: &TableNames) {
+fn print_table(stats: &OutboxStats, names: &TableNames, quote: char) {
     for (name, count) in rows(stats) {
         println!("{name:<13}{count}");
     }
@@ -41,7 +41,7 @@ fn print_table(stats: &OutboxStats, names: &TableNames) {
     let failed = [(stats.retrying, "message", "retrying"), (stats.dead, "dead_letter", "dead")];
     let told = failed.into_iter().filter(|(count, ..)| !count.is_empty());
     let places: Vec<String> =
-        told.map(|(_, table, kind)| format!("{} ({kind})", names.quoted(table, '"'))).collect();
+        told.map(|(_, table, kind)| format!("{} ({kind})", names.quoted(table, quote))).collect();
     if !places.is_empty() {
         println!("{:<13}column last_error of {}", "why", places.join(" and "));
     }
