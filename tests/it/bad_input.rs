@@ -77,7 +77,12 @@ async fn an_unknown_setting_that_resembles_none_is_named_with_those_that_there_a
         (
             "OUTBOX_SNS_REGION",
             "sns_region",
-            "topic_arn_prefix, envelope, limit; AWS_REGION and the like",
+            "envelope, limit, filter_headers; AWS_REGION and the like",
+        ),
+        (
+            "OUTBOX_SNS__TOPICS__ORDERS__COLOUR",
+            "sns.topics.orders.colour",
+            "sns.topics.orders has arn, envelope, limit, filter_headers",
         ),
         ("OUTBOX_FOO", "foo", "there are database_url, tables, pool, dispatcher, retry, publisher"),
     ] {
@@ -104,9 +109,13 @@ async fn a_section_that_is_set_as_if_it_were_a_value_is_told_with_a_key_of_it() 
 async fn a_bad_value_is_named_and_not_shown() {
     for (variable, key, wanted) in [
         ("OUTBOX_DISPATCHER__LEASE", "dispatcher.lease", "must be a duration like 500ms"),
-        ("OUTBOX_DISPATCHER__CONCURRENCY", "dispatcher.concurrency", "must be a"),
+        (
+            "OUTBOX_DISPATCHER__CONCURRENCY",
+            "dispatcher.concurrency",
+            "must be a whole number above zero",
+        ),
         ("OUTBOX_PUBLISHER", "publisher", "must be `log` or `sns`"),
-        ("OUTBOX_SNS__LIMIT", "sns.limit", "must be usize"),
+        ("OUTBOX_SNS__LIMIT", "sns.limit", "must be a whole number"),
         ("OUTBOX_LOG__FORMAT", "log.format", "must be `json` or `text`"),
     ] {
         let said = refused(with(variable, SECRET)).await;
@@ -147,18 +156,57 @@ async fn no_database_and_no_topic_are_told_with_the_variable_to_set() {
     assert!(refused(no_topic).await.contains("OUTBOX_SNS__TOPIC_ARN_PREFIX"));
 }
 
+/// What the settings file with this section is answered with.
+async fn said_of(sns: &str) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("outbox.toml");
+    std::fs::write(&file, sns).unwrap();
+    let mut command = worker("sqlite:///nowhere/outbox.sqlite", &["run", "--config"]);
+    command.arg(&file).env_remove("OUTBOX_SNS__TOPIC_ARN_PREFIX");
+    refused(command).await
+}
+
 #[tokio::test]
-async fn a_limit_that_no_topic_can_have_is_refused() {
-    for limit in ["1023", "1048577"] {
-        let mut command = worker("sqlite:///nowhere/outbox.sqlite", &["run"]);
-        command.env("OUTBOX_SNS__LIMIT", limit);
+async fn what_no_topic_can_have_is_refused_with_the_setting() {
+    let all = "sns (OUTBOX_SNS): setting";
+    let one = "sns.topics.orders (OUTBOX_SNS__TOPICS__ORDERS)";
+    let arn = "topic_arn_prefix = 'arn:aws:sns:eu-west-1:123456789012'";
+    let limit = "limit must be 1024 to 1048576 bytes";
+    for (sns, wanted) in [
+        (format!("{arn}\nlimit = 1023"), format!("{all} {limit}")),
+        (format!("{arn}\nlimit = 1048577"), format!("{all} {limit}")),
+        (
+            format!("{arn}\nfilter_headers = ['a b']"),
+            format!("{all} filter_headers must be names of 1 to 256"),
+        ),
+        (format!("{arn}\ntopics.orders.limit = 0"), format!("{one}: setting {limit}")),
+        (
+            format!("{arn}\nenvelope = 'binary'\ntopics.orders.filter_headers = ['a', 'b']"),
+            format!("{one}: setting filter_headers must be one name at most in the binary form"),
+        ),
+        (
+            "topics.orders.limit = 2048".to_owned(),
+            format!("{one}: set its arn, or sns.topic_arn_prefix"),
+        ),
+        (
+            format!("{arn}\ntopics.'a b'.limit = 2048"),
+            "topic `a b` is no name of an SNS topic".to_owned(),
+        ),
+        (
+            "topics.orders = 7".to_owned(),
+            format!(
+                "{one} must be an ARN or a section with arn, envelope, limit or filter_headers"
+            ),
+        ),
+        (
+            "topics.orders.envelope = 'json'".to_owned(),
+            "OUTBOX_SNS__TOPICS__ORDERS__ENVELOPE) must be `binary` or `structured`".to_owned(),
+        ),
+        ("topics.orders = 'orders'".to_owned(), format!("{one}: ")),
+    ] {
+        let said = said_of(&format!("[sns]\n{sns}")).await;
 
-        let said = refused(command).await;
-
-        assert!(
-            said.contains("(OUTBOX_SNS__LIMIT): setting limit must be 1024 to 1048576"),
-            "{said}"
-        );
+        assert!(said.contains(&wanted), "{said}");
     }
 }
 

@@ -1,5 +1,6 @@
 //! The worker binary as a process.
 
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,6 +18,8 @@ pub struct WorkerSetup {
     pub sns_endpoint: String,
     /// More settings, as variables.
     pub settings: Vec<(&'static str, &'static str)>,
+    /// More settings, as a file.
+    pub settings_file: Option<PathBuf>,
 }
 
 impl WorkerSetup {
@@ -26,6 +29,7 @@ impl WorkerSetup {
             database_url: database_url.to_owned(),
             sns_endpoint: sns_endpoint.to_owned(),
             settings: Vec::new(),
+            settings_file: None,
         }
     }
 
@@ -51,7 +55,8 @@ impl WorkerSetup {
             .env("AWS_SECRET_ACCESS_KEY", "test")
             .env("AWS_REGION", "us-east-1")
             .env("OUTBOX_SNS__TOPIC_ARN_PREFIX", "arn:aws:sns:us-east-1:000000000000:")
-            .envs(self.settings.iter().copied());
+            .envs(self.settings.iter().copied())
+            .envs(self.settings_file.iter().map(|file| ("OUTBOX_CONFIG", file)));
         command
     }
 

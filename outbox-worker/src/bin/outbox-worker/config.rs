@@ -26,6 +26,8 @@ pub(crate) fn load(file: Option<&Path>) -> Result<Settings, ExitReason> {
         .prefix_separator("_")
         .separator("__")
         .try_parsing(true)
+        .list_separator(",")
+        .with_list_parse_key("sns.filter_headers")
         .source(Some(variables(std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         }))));
@@ -86,6 +88,10 @@ fn explain(found: &Table, path: &str, error: &str) -> ExitReason {
             let example = first.unwrap_or_else(|| "name".to_owned());
             format!("is a section: set {} and the like", variable(&format!("{path}.{example}")))
         }
+        Some((_, "usize")) => "must be a whole number".to_owned(),
+        Some((_, wanted)) if wanted.starts_with("a nonzero ") => {
+            "must be a whole number above zero".to_owned()
+        }
         Some((_, wanted)) => format!("must be {wanted}"),
         None => "has a value that cannot be used".to_owned(),
     };
@@ -94,7 +100,7 @@ fn explain(found: &Table, path: &str, error: &str) -> ExitReason {
 
 /// A setting that does not exist, with the one that was meant or those that there are.
 fn unknown(key: &str) -> ExitReason {
-    let cure = match (known::meant(key), known::section(key).as_deref()) {
+    let cure = match (known::meant(key), known::section(key)) {
         (Some(meant), _) => format!("did you mean {}?", both(&meant)),
         (None, Some(section)) => {
             let aws = if section == "sns" { "; AWS_REGION and the like are AWS's own" } else { "" };
@@ -117,7 +123,7 @@ fn whole(found: &Table, path: &str) -> String {
 }
 
 /// A key as a file and as the environment name it.
-fn both(key: &str) -> String {
+pub(crate) fn both(key: &str) -> String {
     format!("{key} ({})", variable(key))
 }
 

@@ -17,19 +17,19 @@ pub(crate) fn meant(key: &str) -> Option<String> {
     (distance(&nearest) <= wanted.len() / 5).then_some(nearest)
 }
 
-/// The section that this key begins with.
-pub(crate) fn section(key: &str) -> Option<String> {
-    let named = |section: &String| key.starts_with(section) && !names(section).is_empty();
-    names("").into_iter().find(named)
+/// The innermost section that this key stands in, also where a dot was taken for an underscore.
+pub(crate) fn section(key: &str) -> Option<&str> {
+    let ends = key.match_indices(['.', '_']).map(|(end, _)| end).chain([key.len()]);
+    let sections = ends.map(|end| &key[..end]);
+    sections.rev().find(|section| !names(section).is_empty())
 }
 
 /// What stands in this section; nothing if it is no section. The top level has no name.
 pub(crate) fn names(section: &str) -> Vec<String> {
     let nobody = Table::from_iter([(NOBODY.to_owned(), Value::Boolean(true))]);
-    let asked = match section {
-        "" => nobody,
-        section => Table::from_iter([(section.to_owned(), Value::Table(nobody))]),
-    };
+    let inside = |inner, part: &str| Table::from_iter([(part.to_owned(), Value::Table(inner))]);
+    let parts = section.rsplit('.').filter(|part| !part.is_empty());
+    let asked = parts.fold(nobody, inside);
     // Told by the settings themselves, so that no list of names can go stale.
     let refused = Settings::deserialize(asked).err().map(|error| error.message().to_owned());
     // Another field that is unknown would be the section itself.

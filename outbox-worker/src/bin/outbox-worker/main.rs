@@ -8,6 +8,7 @@ mod known;
 mod migrate;
 mod run;
 mod settings;
+mod sns;
 mod stats;
 mod telemetry;
 

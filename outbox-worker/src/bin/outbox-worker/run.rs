@@ -4,16 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{OutboxStore, Publisher};
-use outbox_worker::publisher::sns::{
-    ClientTimeouts, EnvelopeForm, SnsPublisher, SnsTopic, SnsTopics, TopicProfile, client_from_env,
-};
+use outbox_worker::publisher::sns::{ClientTimeouts, SnsPublisher, client_from_env};
 use outbox_worker::publisher::{LogPublisher, Router};
 use outbox_worker::{CancellationToken, Dispatcher};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::database;
 use crate::exit_reason::ExitReason;
-use crate::settings::{Envelope, PublisherKind, Settings, Sns};
+use crate::settings::{PublisherKind, Settings};
 
 /// Runs a dispatcher to its end.
 pub(crate) async fn run(settings: &Settings) -> Result<(), ExitReason> {
@@ -44,7 +42,7 @@ async fn publisher(settings: &Settings) -> Result<Arc<dyn Publisher>, ExitReason
     if settings.publisher == PublisherKind::Log {
         return Ok(Arc::new(LogPublisher::new()));
     }
-    let topics = topics(&settings.sns)?;
+    let topics = settings.sns.topics()?;
     let client = client_from_env(timeouts(settings.dispatcher.publish_timeout))
         .await
         .map_err(|error| ExitReason::new("the SNS client cannot be made", error))?;
@@ -66,34 +64,6 @@ fn timeouts(publish: Duration) -> ClientTimeouts {
 /// The publisher must end a call before the dispatcher does, which forgets what SNS has answered.
 fn time_limit(publish: Duration) -> Duration {
     publish.saturating_sub((publish / 10).min(Duration::from_millis(500)))
-}
-
-fn topics(sns: &Sns) -> Result<SnsTopics, ExitReason> {
-    if sns.topics.is_empty() && sns.topic_arn_prefix.is_none() {
-        return Err(ExitReason::plain(
-            "settings: no topic is configured: set sns.topic_arn_prefix \
-             (OUTBOX_SNS__TOPIC_ARN_PREFIX) or entries of sns.topics",
-        ));
-    }
-    let form = match sns.envelope {
-        Envelope::Binary => EnvelopeForm::Binary,
-        Envelope::Structured => EnvelopeForm::Structured,
-    };
-    let profile = TopicProfile::new(form)
-        .with_limit(sns.limit)
-        .map_err(|error| ExitReason::new("settings: sns (OUTBOX_SNS__LIMIT)", error))?;
-    let mut topics = SnsTopics::new().with_profile(profile.clone());
-    if let Some(prefix) = &sns.topic_arn_prefix {
-        topics = topics
-            .under(prefix)
-            .map_err(|error| ExitReason::new("settings: sns.topic_arn_prefix", error))?;
-    }
-    for (name, arn) in &sns.topics {
-        let topic = SnsTopic::new(arn.clone())
-            .map_err(|error| ExitReason::new(format!("settings: sns.topics.{name}"), error))?;
-        topics = topics.with_topic(name, topic.with_profile(profile.clone()));
-    }
-    Ok(topics)
 }
 
 /// SIGTERM and SIGINT.

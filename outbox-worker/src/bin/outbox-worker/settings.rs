@@ -1,14 +1,14 @@
 //! The settings of the worker binary.
 
-use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_core::ExponentialBackoff;
 use outbox_worker::DispatcherSettings;
-use outbox_worker::publisher::sns::TopicProfile;
 use secrecy::SecretString;
 use serde::Deserialize;
+
+use crate::sns::Sns;
 
 /// Everything that file and environment can say.
 #[derive(Debug, Default, Deserialize)]
@@ -88,41 +88,6 @@ pub(crate) enum PublisherKind {
     /// To AWS SNS.
     #[default]
     Sns,
-}
-
-/// Topics of AWS SNS.
-#[derive(Debug, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub(crate) struct Sns {
-    /// ARNs by the topic name of the events.
-    pub(crate) topics: BTreeMap<String, String>,
-    /// What stands before a topic's name in its ARN, for topics without an entry.
-    pub(crate) topic_arn_prefix: Option<String>,
-    pub(crate) envelope: Envelope,
-    /// The topics' `MaximumMessageSize` in bytes, which the application is told as well.
-    pub(crate) limit: usize,
-}
-
-impl Default for Sns {
-    fn default() -> Self {
-        Self {
-            topics: BTreeMap::new(),
-            topic_arn_prefix: None,
-            envelope: Envelope::default(),
-            limit: TopicProfile::DEFAULT_LIMIT,
-        }
-    }
-}
-
-/// Form of the messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Envelope {
-    /// The payload as it is, metadata in message attributes.
-    Binary,
-    /// A CloudEvents JSON document.
-    #[default]
-    Structured,
 }
 
 /// What is logged, and how.

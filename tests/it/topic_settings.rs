@@ -1,0 +1,81 @@
+//! The worker has the profiles of its topics from its settings, as the application has them from its own.
+
+use outbox_seaorm::{EventExt, OutboxEvent, Stage};
+use outbox_test_databases::{number, texts};
+use outbox_testing::sns::Accepted;
+use sea_orm::TransactionTrait;
+use serde::Serialize;
+
+use crate::scene::{Scene, on_sqlite};
+
+const SETTINGS: &str = r#"
+[sns.topics]
+audit = "arn:aws:sns:us-east-1:000000000000:audit-log"
+
+[sns.topics.reports]
+limit = 1024
+
+[sns.topics."Orders.fifo"]
+arn = "arn:aws:sns:us-east-1:000000000000:orders.fifo"
+envelope = "binary"
+filter_headers = ["tier"]
+"#;
+
+#[derive(Clone, Serialize, OutboxEvent)]
+#[outbox(type = "reports.written", topic = "reports")]
+struct ReportWritten {
+    text: String,
+}
+
+/// Stages one event per topic and waits until the worker is done with all of them.
+async fn play(scene: &Scene) {
+    let db = scene.database.connect().await;
+    outbox_migration::migrate(&db).await.unwrap();
+    outbox_tests::shop::open(&db).await;
+    // The smallest limit that a topic can have, so that the event need not be large.
+    let event = ReportWritten { text: "x".repeat(2000) };
+    let txn = db.begin().await.unwrap();
+    for topic in ["audit", "reports", "Orders.fifo", "others"] {
+        let headers = [("region", "eu"), ("tier", "gold"), ("channel", "web")];
+        txn.stage(event.clone().to_topic(topic).with_headers(headers)).await.unwrap();
+    }
+    txn.commit().await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("outbox.toml");
+    std::fs::write(&file, SETTINGS).unwrap();
+    let mut setup = scene.setup();
+    setup.settings_file = Some(file);
+    setup.settings.push(("OUTBOX_SNS__FILTER_HEADERS", "region,channel"));
+
+    let worker = scene.worker(&setup).await;
+    let settled = async {
+        while number(&db, "SELECT count(*) FROM outbox_message").await > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    scene.within("the end of the events", settled).await;
+    worker.kill().await;
+
+    let sent = |topic: &str| {
+        let arn = format!("arn:aws:sns:us-east-1:000000000000:{topic}");
+        scene.stub.journal().into_iter().find(|accepted| accepted.topic_arn == arn)
+    };
+    let filters = |accepted: &Accepted| {
+        ["region", "channel", "tier"].map(|name| accepted.attribute(name).map(str::to_owned))
+    };
+    let of_all = [Some("eu".to_owned()), Some("web".to_owned()), None];
+    assert_eq!(sent("audit-log").as_ref().map(filters), Some(of_all.clone()));
+    assert_eq!(sent("others").as_ref().map(filters), Some(of_all));
+    let order = sent("orders.fifo").unwrap();
+    assert_eq!(filters(&order), [None, None, Some("gold".to_owned())]);
+    assert!(order.message.starts_with(r#"{"text":"xxx"#), "{}", order.message);
+    assert!(sent("reports").is_none());
+    let errors = texts(&db, "SELECT last_error FROM outbox_dead_letter").await;
+    let [error] = &errors[..] else { panic!("{errors:?}") };
+    assert!(error.contains("the limit of its topic is 1024"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_topic_has_the_form_limit_and_filter_headers_of_the_settings() {
+    on_sqlite(play).await;
+}
