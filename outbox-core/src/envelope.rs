@@ -225,6 +225,11 @@ pub trait EventExt: OutboxEvent + Sized {
 impl<E: OutboxEvent> EventExt for E {}
 
 /// What can be staged: an event, or an envelope around one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an outbox event",
+    label = "only events can be staged, and envelopes around them",
+    note = "add `#[derive(serde::Serialize, OutboxEvent)]` and `#[outbox(type = \"...\", topic = \"...\")]` to it"
+)]
 pub trait IntoEnvelope {
     /// The event inside.
     type Event: OutboxEvent;

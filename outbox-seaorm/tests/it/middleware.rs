@@ -14,11 +14,11 @@ use sea_orm::{ActiveModelTrait, DatabaseTransaction, DbErr, TransactionTrait};
 use tower::ServiceExt;
 
 use crate::database::{TestDatabase, count};
-use crate::on_both;
+use crate::on_all;
 use crate::shop::{ReportRequested, new_order, new_stock};
 use crate::staged::types;
 
-on_both!(middleware:
+on_all!(middleware:
     a_request_that_fails_rolls_row_and_event_back,
     a_request_that_succeeds_commits_row_and_event,
     requests_within_the_transaction_of_a_test_stage_into_it,

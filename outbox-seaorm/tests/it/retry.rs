@@ -7,9 +7,10 @@ use sea_orm::{
     IsolationLevel, RuntimeErr, SqliteTransactionMode, TransactionError, TransactionOptions,
     TransactionTrait,
 };
+use tokio::task::JoinSet;
 
-use crate::database::{SOURCE, TestDatabase, count, on_postgres, on_sqlite, rows};
-use crate::shop::{OrderPlaced, ReportRequested, new_order, order};
+use crate::database::{SOURCE, TestDatabase, count, on_mariadb, on_postgres, on_sqlite, rows};
+use crate::shop::{OrderPlaced, ReportRequested, new_order, new_stock, order};
 use crate::staged::types;
 
 /// What a loop that repeats transactions asks, of an error of any call in one.
@@ -136,6 +137,63 @@ async fn after_a_serialization_failure_in_the_hook_the_events_are_there_once() {
             CREATE TRIGGER busy BEFORE INSERT ON outbox_message
             FOR EACH ROW EXECUTE FUNCTION refuse_first()";
         shop.db.execute_unprepared(refuse).await.unwrap();
+
+        let plain = TransactionOptions::default();
+        let attempts =
+            place_until_taken(&shop.db, plain, None::<fn() -> std::future::Ready<()>>).await;
+
+        assert_eq!(attempts, 2);
+        assert_both_once(&shop).await;
+    })
+    .await;
+}
+
+/// The lighter of two transactions that wait for each other is undone: the rival has written more.
+#[tokio::test]
+async fn after_a_deadlock_the_events_are_there_once() {
+    on_mariadb(|shop| async move {
+        let rival = rival_with_ballast(&shop.db).await;
+        let mut rivals = JoinSet::new();
+        let meanwhile = async || {
+            rivals.spawn(scope(OutboxSettings::new(SOURCE), async move {
+                new_order(50).insert(&rival).await.unwrap();
+                rival.commit().await.unwrap();
+            }));
+        };
+
+        let attempts = place_until_taken(&shop.db, serializable(), Some(meanwhile)).await;
+        rivals.join_all().await;
+
+        assert_eq!(attempts, 2);
+        assert_both_once(&shop).await;
+    })
+    .await;
+}
+
+/// It has read all orders, so that nobody else can insert one, and weighs more than an order.
+async fn rival_with_ballast(db: &DatabaseConnection) -> DatabaseTransaction {
+    let rival = db.begin_with_options(serializable()).await.unwrap();
+    let _seen = rows(&rival, "SELECT total FROM orders").await;
+    for number in 0..20 {
+        new_stock(&format!("ballast-{number}"), 1).insert(&rival).await.unwrap();
+    }
+    rival
+}
+
+/// A trigger refuses the row of the event as the database does with the victim of a deadlock.
+#[tokio::test]
+async fn after_a_deadlock_in_the_hook_the_events_are_there_once() {
+    on_mariadb(|shop| async move {
+        rival(&shop.db, TransactionOptions::default()).await.commit().await.unwrap();
+        for statement in [
+            "CREATE SEQUENCE attempt",
+            "CREATE TRIGGER busy BEFORE INSERT ON outbox_message FOR EACH ROW
+                IF NEXT VALUE FOR attempt = 1 THEN
+                    SIGNAL SQLSTATE '40001' SET MESSAGE_TEXT = 'busy', MYSQL_ERRNO = 1213;
+                END IF",
+        ] {
+            shop.db.execute_unprepared(statement).await.unwrap();
+        }
 
         let plain = TransactionOptions::default();
         let attempts =
