@@ -1,6 +1,7 @@
 //! Reading the records of leased lanes.
 
 use std::num::NonZeroU32;
+use std::sync::Arc;
 
 use crate::lane::Lane;
 use crate::record::{KeyRef, OutboxRecord, Position, RecordRef};
@@ -23,10 +24,27 @@ pub struct ReadRequest {
     pub lanes: Vec<LaneRead>,
     /// Positions that the caller knows already; they are left out and count for nothing.
     pub known: Vec<Position>,
+    /// Records that the caller does not want now; they are left out and count for nothing.
+    pub without: Vec<Withheld>,
     /// Most records in the answer.
     pub records: NonZeroU32,
     /// Most bytes in the answer, by the stored size. Each lane with records still gives one.
     pub bytes: u64,
+}
+
+/// Records that a read leaves out although they are due.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Withheld {
+    /// All that go to this topic, through this transport.
+    Destination {
+        /// The topic.
+        topic: Arc<str>,
+        /// The transport; `None` for records that name none.
+        transport: Option<String>,
+    },
+    /// Those of an ordering key that were due from the start. One that failed is read all the same:
+    /// the others wait for it.
+    Key(KeyRef),
 }
 
 /// A stored row that cannot be decoded. It never stops its lane, only its key.
@@ -67,6 +85,11 @@ pub struct Batch {
     pub truncated: bool,
     /// What is known about open transactions.
     pub mark: ReadMark,
+    /// How far lanes were looked at: all that is due up to there is in the answer, known or
+    /// withheld. Told only where something was withheld, of the lanes of which it is known.
+    ///
+    /// A store may look at a part of a lane at a time, so that what is withheld costs little.
+    pub reached: Vec<(Lane, Position)>,
 }
 
 impl Batch {

@@ -163,6 +163,7 @@ pub(crate) fn from_start(lanes: &[u8]) -> ReadRequest {
     ReadRequest {
         lanes: lanes.iter().map(read).collect(),
         known: Vec::new(),
+        without: Vec::new(),
         records: NonZeroU32::new(1000).unwrap(),
         bytes: 1 << 30,
     }

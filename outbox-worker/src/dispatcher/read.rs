@@ -108,7 +108,7 @@ impl Desk {
         }
         self.readers[reader].running = true;
         let bytes = self.parts.settings.read_bytes;
-        let request = ReadRequest { lanes, known, records, bytes };
+        let request = ReadRequest { lanes, known, without: Vec::new(), records, bytes };
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
         let span = tracing::info_span!("outbox.read", lanes = request.lanes.len());

@@ -74,6 +74,16 @@ macro_rules! store_conformance {
                 a_late_commit_is_read_once_the_horizon_passes
                 an_ordered_mark_is_true
                 a_later_settlement_has_a_higher_stamp;
+            withhold:
+                a_withheld_topic_is_left_out
+                a_topic_is_withheld_for_its_transport_alone
+                a_name_of_other_letters_is_not_withheld
+                a_withheld_key_is_left_out
+                a_failed_head_of_a_withheld_key_is_read
+                withheld_records_count_for_nothing
+                a_long_queue_of_withheld_records_is_read_past
+                nothing_is_left_out_below_what_was_reached
+                nothing_is_reached_where_nothing_is_withheld;
             schedule:
                 a_delayed_record_is_not_read_before_its_time
                 a_delayed_record_is_read_when_it_is_due

@@ -23,6 +23,7 @@ pub mod retry;
 pub mod schedule;
 pub mod settle;
 pub mod stats;
+pub mod withhold;
 
 mod cases;
 mod fixture;

@@ -73,6 +73,7 @@ impl<'f> Outbox<'f> {
         ReadRequest {
             lanes: Lane::all().map(from_start).collect(),
             known: Vec::new(),
+            without: Vec::new(),
             records: NonZeroU32::new(1000).unwrap(),
             bytes: 1 << 30,
         }

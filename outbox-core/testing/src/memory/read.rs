@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use chrono::{DateTime, Utc};
 use outbox_core::{
     Batch, Format, Lane, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadRequest,
-    UndecodableRow, WaitingKey,
+    UndecodableRow, WaitingKey, Withheld,
 };
 
 use super::state::{Row, State};
@@ -16,7 +16,8 @@ impl State {
         let known = request.known.iter().copied().collect();
         let mut ranked: Vec<(usize, &Row)> = Vec::new();
         for lane in &request.lanes {
-            ranked.extend(self.due_in(*lane, &known, now).into_iter().enumerate());
+            let due = self.due_in(*lane, &known, now).into_iter();
+            ranked.extend(due.filter(|row| !is_withheld(row, &request.without)).enumerate());
         }
         // Rank by rank over all lanes, so that the budget cuts each lane to a prefix and a full
         // lane does not push the others out.
@@ -29,7 +30,18 @@ impl State {
         let undecodable = rows.iter().filter_map(|row| undecodable(row)).collect();
         let records =
             rows.iter().filter(|row| row.damage.is_none()).map(|row| as_read(row, now)).collect();
-        Batch { records, undecodable, truncated, mark: self.mark() }
+        let reached = if truncated { Vec::new() } else { self.reached(request) };
+        Batch { records, undecodable, truncated, mark: self.mark(), reached }
+    }
+
+    /// To its end, each lane of a read that withholds something.
+    fn reached(&self, request: &ReadRequest) -> Vec<(Lane, Position)> {
+        let lanes = request.lanes.iter().filter(|_| !request.without.is_empty());
+        let end = |read: &LaneRead| {
+            let last = self.lane_rows(read.lane).last().map(|row| row.place().1);
+            (read.lane, last.unwrap_or_default().max(read.floor))
+        };
+        lanes.map(end).collect()
     }
 
     pub(super) fn acquired(&self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
@@ -89,6 +101,18 @@ fn within_budget(ranked: &[(usize, &Row)], request: &ReadRequest) -> usize {
         *rank == 0 || bytes <= request.bytes
     };
     ranked.iter().take(most).take_while(fits).count()
+}
+
+fn is_withheld(row: &Row, without: &[Withheld]) -> bool {
+    let message = &row.record.message;
+    without.iter().any(|withheld| match withheld {
+        Withheld::Destination { topic, transport } => {
+            *topic == message.topic && *transport == message.transport
+        }
+        Withheld::Key(key) => {
+            row.record.available_at.is_none() && row.record.key().as_ref() == Some(key)
+        }
+    })
 }
 
 fn undecodable(row: &Row) -> Option<UndecodableRow> {

@@ -295,6 +295,7 @@ fn read_request() -> ReadRequest {
     ReadRequest {
         lanes: Lane::all().map(from_start).collect(),
         known: Vec::new(),
+        without: Vec::new(),
         records: NonZeroU32::new(100).unwrap(),
         bytes: 1 << 20,
     }

@@ -12,9 +12,9 @@ pub(super) struct Candidate {
 /// Takes from each lane a prefix of its candidates, rank by rank over all lanes.
 ///
 /// The first record of a lane is taken whatever its size.
-pub(super) fn spend(lanes: &[Vec<Candidate>], request: &ReadRequest) -> Vec<Position> {
+pub(super) fn spend(lanes: &[&[Candidate]], request: &ReadRequest) -> Vec<Position> {
     let most = usize::try_from(request.records.get()).unwrap_or(usize::MAX);
-    let longest = lanes.iter().map(Vec::len).max().unwrap_or_default();
+    let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or_default();
     let by_rank = (0..longest)
         .flat_map(|rank| lanes.iter().filter_map(move |lane| Some((rank, lane.get(rank)?))));
     let mut bytes = 0_u64;

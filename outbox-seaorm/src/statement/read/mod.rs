@@ -19,7 +19,7 @@ pub(crate) mod sqlite;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use outbox_core::{LaneRead, ReadRequest};
+use outbox_core::{LaneRead, ReadRequest, Withheld};
 
 /// Rotates the lanes of reads whose rows do not suffice for one of each lane.
 ///
@@ -46,4 +46,34 @@ impl Turns {
 fn first_look(request: &ReadRequest) -> u32 {
     let lanes = u32::try_from(request.lanes.len()).unwrap_or(u32::MAX).max(1);
     request.records.get().div_ceil(lanes).saturating_add(1)
+}
+
+/// How many rows of a lane are looked at when others than those that are withheld are wanted.
+const LOOKED_AT: i64 = 1000;
+
+/// What a read leaves out, as lists of pairs: topic and transport, topic and ordering key. A record
+/// without a transport has the empty one.
+#[derive(Debug)]
+struct Without {
+    destinations: String,
+    keys: String,
+}
+
+impl Without {
+    fn of(request: &ReadRequest) -> Self {
+        let (mut destinations, mut keys) = (Vec::new(), Vec::new());
+        for withheld in &request.without {
+            match withheld {
+                Withheld::Destination { topic, transport } => {
+                    destinations.push((&**topic, transport.as_deref().unwrap_or_default()));
+                }
+                Withheld::Key(key) => keys.push((&*key.topic, key.key.as_str())),
+            }
+        }
+        Self { destinations: json_pairs(&destinations), keys: json_pairs(&keys) }
+    }
+}
+
+fn json_pairs(pairs: &[(&str, &str)]) -> String {
+    serde_json::Value::from_iter(pairs.iter().map(|(one, other)| vec![*one, *other])).to_string()
 }

@@ -17,7 +17,7 @@ use outbox_core::{
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Value};
 
 use super::budget::{Candidate, spend};
-use super::{Turns, first_look};
+use super::{Turns, Without, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
 use crate::statement::json::json_list;
@@ -29,15 +29,22 @@ const PLACES: usize = 400;
 /// The statements that read from one outbox.
 #[derive(Debug)]
 pub(crate) struct Read {
-    due: String,
-    new: String,
+    /// What waited, and what never did.
+    wanted: [String; 2],
+    /// The same with records that are withheld.
+    withholding: [String; 2],
     records: String,
     turns: Turns,
 }
 
 impl Read {
     pub(crate) fn new(names: &TableNames) -> Self {
-        Self { due: due(names), new: new(names), records: records(names), turns: Turns::default() }
+        Self {
+            wanted: [due(names, ""), new(names, "")],
+            withholding: [due(names, DESTINATION), new(names, &format!("{DESTINATION}{KEY}"))],
+            records: records(names),
+            turns: Turns::default(),
+        }
     }
 
     pub(crate) async fn read(
@@ -52,8 +59,9 @@ impl Read {
             found = look.at_lanes(&self.turns.order(request)).await?;
         }
         let candidates: Vec<Vec<Candidate>> = found.iter().map(Found::candidates).collect();
+        let candidates: Vec<&[Candidate]> = candidates.iter().map(Vec::as_slice).collect();
         let chosen: HashSet<Position> = spend(&candidates, request).into_iter().collect();
-        let all: usize = candidates.iter().map(Vec::len).sum();
+        let all: usize = candidates.iter().map(|lane| lane.len()).sum();
         let truncated = chosen.len() < all || found.iter().any(|lane| lane.more);
 
         let mut decoder = Decoder::for_rows(chosen.len());
@@ -64,12 +72,14 @@ impl Read {
             }
         }
         let Decoder { records, undecodable, .. } = decoder;
-        Ok(Batch { records, undecodable, truncated, mark: ReadMark::Unknown })
+        let mark = ReadMark::Unknown;
+        Ok(Batch { records, undecodable, truncated, mark, reached: Vec::new() })
     }
 
-    fn look(&self, lanes: usize) -> String {
-        let lane = format!("({}) UNION ALL ({})", self.due, self.new);
-        vec![lane; lanes].join(" UNION ALL ")
+    fn look(&self, lanes: usize, withholds: bool) -> String {
+        let [due, new] = if withholds { &self.withholding } else { &self.wanted };
+        let lanes = vec![format!("({due}) UNION ALL ({new})"); lanes].join(" UNION ALL ");
+        if withholds { format!("{WITHHELD} {lanes}") } else { lanes }
     }
 }
 
@@ -145,7 +155,10 @@ impl Look<'_> {
     }
 
     async fn look(&self, lanes: &[LaneRead], limit: u32) -> Result<Vec<Found>, StoreError> {
-        let (text, values) = (self.read.look(lanes.len()), values(lanes, limit));
+        let without = Some(Without::of(self.request)).filter(|_| !self.request.without.is_empty());
+        let text = self.read.look(lanes.len(), without.is_some());
+        let withheld = without.into_iter().flat_map(|it| [it.destinations.into(), it.keys.into()]);
+        let values: Vec<Value> = withheld.chain(values(lanes, limit)).collect();
         let rows = self.db.query_all_raw(statement(&text, values)).await;
         let mut found: Vec<Found> = lanes.iter().map(|read| Found::nothing(read.lane)).collect();
         for row in rows.map_err(failed("read"))? {
@@ -182,12 +195,12 @@ fn fitting(count: usize) -> u32 {
 }
 
 /// Lane and limit, then lane, floor and limit, of each lane.
-fn values(lanes: &[LaneRead], limit: u32) -> Vec<Value> {
-    let of_lane = |read: &LaneRead| {
+fn values(lanes: &[LaneRead], limit: u32) -> impl Iterator<Item = Value> {
+    let of_lane = move |read: &LaneRead| {
         let (lane, limit) = (i16::from(read.lane.number()), i64::from(limit));
         [lane.into(), limit.into(), lane.into(), read.floor.0.into(), limit.into()]
     };
-    lanes.iter().flat_map(of_lane).collect()
+    lanes.iter().flat_map(of_lane)
 }
 
 /// The chosen places in the order of the answer: what waited first, each part lane by lane.
@@ -223,16 +236,35 @@ WHERE m.lane = ? AND m.format <= {format} AND m.id <> X'000000000000000000000000
     )
 }
 
+/// `?` destinations and keys that are withheld.
+const WITHHELD: &str = "WITH destination AS (
+    SELECT d.topic, d.transport FROM JSON_TABLE(?, '$[*]'
+        COLUMNS (topic TEXT PATH '$[0]', transport TEXT PATH '$[1]')) AS d
+), kept AS (
+    SELECT k.topic, k.ordering_key FROM JSON_TABLE(?, '$[*]'
+        COLUMNS (topic TEXT PATH '$[0]', ordering_key TEXT PATH '$[1]')) AS k
+)";
+
+const DESTINATION: &str = " AND (m.topic, COALESCE(m.transport, '')) NOT IN
+    (SELECT topic, transport FROM destination)";
+
+const KEY: &str = " AND (m.topic, COALESCE(m.ordering_key, '')) NOT IN
+    (SELECT topic, ordering_key FROM kept)";
+
 /// `?` lane and rows.
-fn due(names: &TableNames) -> String {
+fn due(names: &TableNames, without: &str) -> String {
     let look = look(names, true);
-    format!("{look} AND m.available_at <= UTC_TIMESTAMP(6) ORDER BY m.available_at LIMIT ?")
+    format!(
+        "{look}{without} AND m.available_at <= UTC_TIMESTAMP(6) ORDER BY m.available_at LIMIT ?"
+    )
 }
 
 /// `?` lane, floor and rows.
-fn new(names: &TableNames) -> String {
+fn new(names: &TableNames, without: &str) -> String {
     let look = look(names, false);
-    format!("{look} AND m.available_at IS NULL AND m.position > ? ORDER BY m.position LIMIT ?")
+    format!(
+        "{look}{without} AND m.available_at IS NULL AND m.position > ? ORDER BY m.position LIMIT ?"
+    )
 }
 
 /// The records at the places `?`, in their order. One that has failed meanwhile is no longer due.

@@ -1,11 +1,14 @@
 //! Reading due records on PostgreSQL, all lanes in one statement.
 
-use outbox_core::{Batch, Format, ReadMark, ReadRequest, StoreError, TableNames};
+use outbox_core::{
+    Batch, Format, Lane, OutboxRecord, Position, ReadMark, ReadRequest, StoreError, TableNames,
+    UndecodableRow,
+};
 use sea_orm::sqlx::Row;
 use sea_orm::sqlx::postgres::PgRow;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement, Value};
 
-use super::{Turns, first_look};
+use super::{LOOKED_AT, Turns, Without, first_look};
 use crate::mapping::columns::{self, RECORD, STAGED};
 use crate::mapping::{Decoder, failed, unreadable};
 
@@ -13,12 +16,15 @@ use crate::mapping::{Decoder, failed, unreadable};
 #[derive(Debug)]
 pub(crate) struct Read {
     text: String,
+    /// With records that are withheld.
+    withholding: String,
     turns: Turns,
 }
 
 impl Read {
     pub(crate) fn new(names: &TableNames) -> Self {
-        Self { text: read(names), turns: Turns::default() }
+        let [text, withholding] = [false, true].map(|withholds| read(names, withholds));
+        Self { text, withholding, turns: Turns::default() }
     }
 
     pub(crate) async fn read(
@@ -26,8 +32,13 @@ impl Read {
         db: &DatabaseConnection,
         request: &ReadRequest,
     ) -> Result<Batch, StoreError> {
-        let values = self.values(request);
-        let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.text, values);
+        let mut values = self.values(request).to_vec();
+        let mut text = &self.text;
+        if !request.without.is_empty() {
+            text = &self.withholding;
+            values.extend(withheld(request));
+        }
+        let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, values);
         let rows = db.query_all_raw(statement).await.map_err(failed("read"))?;
         let rows: Option<Vec<&PgRow>> = rows.iter().map(|row| row.try_as_pg_row()).collect();
         batch(rows.unwrap_or_default()).ok_or_else(|| unreadable("read"))
@@ -50,26 +61,54 @@ impl Read {
     }
 }
 
+fn withheld(request: &ReadRequest) -> [Value; 3] {
+    let Without { destinations, keys } = Without::of(request);
+    [destinations.into(), keys.into(), LOOKED_AT.into()]
+}
+
 /// Index of the first column that belongs to a record; those before it are about the read.
-const FIRST: usize = 2;
+const FIRST: usize = 3;
 
 fn batch(mut rows: Vec<&PgRow>) -> Option<Batch> {
     let about = rows.first()?;
     let horizon: i64 = about.try_get(0).ok()?;
-    let seen: Option<i64> = about.try_get(1).ok()?;
+    let looked_at: Option<String> = about.try_get(1).ok()?;
+    let seen: Option<i64> = about.try_get(2).ok()?;
     let mark = ReadMark::Horizon(u64::try_from(horizon).ok()?);
-    let Some(seen) = seen else {
-        // No record: the one row is there for the horizon.
-        return Some(Batch { records: vec![], undecodable: vec![], truncated: false, mark });
-    };
-    rows.sort_by_cached_key(|row| place(row));
-    let mut decoder = Decoder::for_rows(rows.len());
-    for row in &rows {
-        decoder.add(*row, FIRST);
+    let mut batch =
+        Batch { records: vec![], undecodable: vec![], truncated: false, mark, reached: vec![] };
+    // Without records, the one row is there for the horizon.
+    if let Some(seen) = seen {
+        rows.sort_by_cached_key(|row| place(row));
+        let mut decoder = Decoder::for_rows(rows.len());
+        for row in &rows {
+            decoder.add(*row, FIRST);
+        }
+        batch.truncated = usize::try_from(seen).ok()? > rows.len();
+        (batch.records, batch.undecodable) = (decoder.records, decoder.undecodable);
     }
-    let truncated = usize::try_from(seen).ok()? > rows.len();
-    let Decoder { records, undecodable, .. } = decoder;
-    Some(Batch { records, undecodable, truncated, mark })
+    if let Some(looked_at) = looked_at {
+        batch.reached = reached(&looked_at, &batch.records, &batch.undecodable)?;
+    }
+    Some(batch)
+}
+
+/// Lanes of which the budget left nothing out.
+fn reached(
+    looked_at: &str,
+    records: &[OutboxRecord],
+    undecodable: &[UndecodableRow],
+) -> Option<Vec<(Lane, Position)>> {
+    let looked_at: Vec<(u8, usize, i64)> = serde_json::from_str(looked_at).ok()?;
+    let mut read = [0; Lane::COUNT as usize];
+    let lanes = records.iter().map(|record| record.reference.lane);
+    for lane in lanes.chain(undecodable.iter().map(|row| row.reference.lane)) {
+        read[usize::from(lane.number())] += 1;
+    }
+    let whole = looked_at
+        .into_iter()
+        .filter(|(lane, found, _)| read.get(usize::from(*lane)) == Some(found));
+    whole.map(|(lane, _, at)| Some((Lane::try_from(i16::from(lane)).ok()?, Position(at)))).collect()
 }
 
 /// Where a row stands in the answer. Sorted in the statement, the rows would be copied once more.
@@ -89,15 +128,22 @@ fn place(row: &PgRow) -> (bool, Option<i16>, Option<i64>) {
 /// whether there are still more, and is never taken.
 ///
 /// The horizon comes from the snapshot that the records come from, and comes also without records.
-fn read(names: &TableNames) -> String {
+///
+/// With records that are withheld it is a text of its own: `$8` destinations, `$9` keys, `$10` rows of
+/// each lane that are looked at in search of others.
+fn read(names: &TableNames, withholds: bool) -> String {
     let message = names.quoted("message", '"');
-    let (looks, counted) = (looks(names), COUNTED);
+    let (looks, counted) = (looks(names, withholds), COUNTED);
     let (record, columns) = (columns::list("m", &RECORD), columns::list("t", &RECORD));
+    let looked_at = if withholds { looked_at(names) } else { "NULL::text".to_owned() };
     format!(
         "WITH {looks}, {counted}
-SELECT s.horizon, t.seen, {columns},
+SELECT s.horizon, s.looked_at, t.seen, {columns},
     (extract(epoch FROM statement_timestamp() - t.first_failed_at) * 1000000)::bigint
-FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon) s
+FROM (
+    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
+        {looked_at} AS looked_at
+) s
 LEFT JOIN (
     SELECT (SELECT count(*) FROM first) + (SELECT count(*) FROM second) AS seen, r.*
     FROM counted k CROSS JOIN LATERAL (
@@ -111,7 +157,8 @@ LEFT JOIN (
 }
 
 /// The two looks: where records are, how large, and which of their lane they are.
-fn looks(names: &TableNames) -> String {
+fn looks(names: &TableNames, withholds: bool) -> String {
+    let look = if withholds { look_past } else { look };
     let first = look(names, "a", "", "$7");
     let behind = "AND m.available_at >= f.due_at AND m.position <> ALL(f.due)";
     let second = look(names, "f", behind, "(SELECT more + 1 FROM room)");
@@ -161,19 +208,66 @@ const COUNTED: &str = "counted AS (
 /// very version that this snapshot sees.
 fn look(names: &TableNames, of: &str, behind: &str, limit: &str) -> String {
     let message = names.quoted("message", '"');
-    let mine = format!(
-        "m.lane = {of}.lane AND m.position NOT IN (SELECT unnest($3::bigint[])) AND m.format <= $6
-                AND m.id <> '00000000-0000-0000-0000-000000000000'"
+    let wanted = format!("m.lane = {of}.lane AND {READABLE}");
+    format!(
+        "(
+            SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
+            WHERE {wanted} AND m.available_at <= statement_timestamp() {behind}
+            ORDER BY m.available_at LIMIT {limit}
+        ) UNION ALL (
+            SELECT m.ctid, m.position, NULL, m.size FROM {message} m
+            WHERE {wanted} AND m.available_at IS NULL AND m.position > {of}.floor
+            ORDER BY m.position LIMIT {limit}
+        )"
+    )
+}
+
+const READABLE: &str = "m.position NOT IN (SELECT unnest($3::bigint[])) AND m.format <= $6
+                AND m.id <> '00000000-0000-0000-0000-000000000000'";
+
+/// As [`look`], past records that are withheld: as many rows of a lane as `$10` says, so that a long
+/// queue of them is not walked at once.
+fn look_past(names: &TableNames, of: &str, behind: &str, limit: &str) -> String {
+    let message = names.quoted("message", '"');
+    let wanted = format!(
+        "{READABLE} AND (m.topic, coalesce(m.transport, ''))
+                    NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($8::json) p)"
     );
     format!(
         "(
             SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
-            WHERE {mine} AND m.available_at <= statement_timestamp() {behind}
+            WHERE m.lane = {of}.lane AND {wanted}
+                AND m.available_at <= statement_timestamp() {behind}
             ORDER BY m.available_at LIMIT {limit}
         ) UNION ALL (
-            SELECT m.ctid, m.position, NULL, m.size FROM {message} m
-            WHERE {mine} AND m.available_at IS NULL AND m.position > {of}.floor
+            SELECT m.at, m.position, NULL, m.size FROM (
+                SELECT m.*, m.ctid AS at FROM {message} m
+                WHERE m.lane = {of}.lane AND m.position > {of}.floor
+                ORDER BY m.position LIMIT $10
+            ) m
+            WHERE {wanted} AND m.available_at IS NULL
+                AND (m.topic, coalesce(m.ordering_key, ''))
+                    NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($9::json) p)
             ORDER BY m.position LIMIT {limit}
+        )"
+    )
+}
+
+/// Of each lane whose first look did not fill its share: how much it found, and how far it went.
+fn looked_at(names: &TableNames) -> String {
+    let message = names.quoted("message", '"');
+    format!(
+        "(
+            SELECT json_agg(json_build_array(
+                a.lane, (SELECT count(*) FROM first f WHERE f.lane = a.lane),
+                greatest(a.floor, coalesce(
+                    (SELECT m.position FROM {message} m WHERE m.lane = a.lane AND m.position > a.floor
+                    ORDER BY m.position OFFSET $10 - 1 LIMIT 1),
+                    (SELECT max(m.position) FROM {message} m WHERE m.lane = a.lane)
+                ))
+            ))::text
+            FROM unnest($1::smallint[], $2::bigint[]) AS a (lane, floor)
+            WHERE NOT EXISTS (SELECT FROM full_lane f WHERE f.lane = a.lane)
         )"
     )
 }

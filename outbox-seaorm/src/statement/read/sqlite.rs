@@ -2,17 +2,18 @@
 //!
 //! Positions are committed in order, because there is one writer at a time.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use outbox_core::{
-    Batch, Format, LaneRead, Position, ReadMark, ReadRequest, StoreError, TableNames,
+    Batch, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError, TableNames,
 };
 use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DatabaseTransaction, QueryResult, TransactionTrait,
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, QueryResult, TransactionTrait, Value,
 };
 
 use super::budget::{Candidate, spend};
-use super::{Turns, first_look};
+use super::{LOOKED_AT, Turns, Without, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
 use crate::statement::json::json_list;
@@ -22,13 +23,20 @@ use crate::store::immediate::{now, statement};
 #[derive(Debug)]
 pub(crate) struct Read {
     candidates: String,
+    /// With records that are withheld.
+    withholding: String,
     records: String,
     turns: Turns,
 }
 
 impl Read {
     pub(crate) fn new(names: &TableNames) -> Self {
-        Self { candidates: candidates(names), records: records(names), turns: Turns::default() }
+        Self {
+            candidates: candidates(names),
+            withholding: candidates_past(names),
+            records: records(names),
+            turns: Turns::default(),
+        }
     }
 
     pub(crate) async fn read(
@@ -37,11 +45,12 @@ impl Read {
         request: &ReadRequest,
     ) -> Result<Batch, StoreError> {
         let txn = db.begin().await.map_err(failed("read"))?;
-        let look =
-            Look { txn: &txn, text: &self.candidates, request, now: now(&txn, "read").await? };
-        let found = look.at_lanes(&self.turns.order(request)).await?;
-        let chosen = spend(&found, request);
-        let truncated = chosen.len() < found.iter().map(Vec::len).sum();
+        let look = Look { txn: &txn, read: self, request, now: now(&txn, "read").await? };
+        let lanes = self.turns.order(request);
+        let found = look.at_lanes(&lanes).await?;
+        let candidates: Vec<&[Candidate]> = found.iter().map(|lane| &*lane.candidates).collect();
+        let chosen = spend(&candidates, request);
+        let truncated = chosen.len() < candidates.iter().map(|lane| lane.len()).sum();
 
         let mut decoder = Decoder::for_rows(chosen.len());
         if !chosen.is_empty() {
@@ -53,14 +62,32 @@ impl Read {
         }
         txn.commit().await.map_err(failed("read"))?;
         let Decoder { records, undecodable, .. } = decoder;
-        Ok(Batch { records, undecodable, truncated, mark: ReadMark::Ordered })
+        let reached = reached(&lanes, &found, &chosen);
+        Ok(Batch { records, undecodable, truncated, mark: ReadMark::Ordered, reached })
     }
+}
+
+/// Lanes that were looked at up to somewhere, and of which the budget left nothing out.
+fn reached(lanes: &[LaneRead], found: &[Found], chosen: &[Position]) -> Vec<(Lane, Position)> {
+    let chosen: HashSet<&Position> = chosen.iter().collect();
+    let whole = lanes.iter().zip(found).filter(|(_, found)| {
+        found.candidates.iter().all(|candidate| chosen.contains(&candidate.position))
+    });
+    whole.filter_map(|(read, found)| Some((read.lane, found.reached?))).collect()
+}
+
+/// What one lane has.
+#[derive(Debug)]
+struct Found {
+    candidates: Vec<Candidate>,
+    /// How far the lane was looked at, if all is among the candidates that is there so far.
+    reached: Option<Position>,
 }
 
 /// Looks for records that are due, in one snapshot.
 struct Look<'a> {
     txn: &'a DatabaseTransaction,
-    text: &'a str,
+    read: &'a Read,
     request: &'a ReadRequest,
     now: i64,
 }
@@ -70,12 +97,12 @@ impl Look<'_> {
     ///
     /// Looks at each lane for its share; only if that leaves room, the lanes that have more are
     /// looked at again.
-    async fn at_lanes(&self, lanes: &[LaneRead]) -> Result<Vec<Vec<Candidate>>, StoreError> {
+    async fn at_lanes(&self, lanes: &[LaneRead]) -> Result<Vec<Found>, StoreError> {
         let share = first_look(self.request);
         let mut found = self.look(lanes, share).await?;
-        let rows: usize = found.iter().map(Vec::len).sum();
+        let rows: usize = found.iter().map(|lane| lane.candidates.len()).sum();
         let most = usize::try_from(self.request.records.get()).unwrap_or(usize::MAX);
-        let full = |lane: &Vec<Candidate>| u32::try_from(lane.len()).is_ok_and(|n| n == share);
+        let full = |lane: &Found| u32::try_from(lane.candidates.len()).is_ok_and(|n| n == share);
         let again: Vec<usize> = (0..found.len()).filter(|at| full(&found[*at])).collect();
         if rows > most || again.is_empty() {
             return Ok(found);
@@ -88,15 +115,21 @@ impl Look<'_> {
         Ok(found)
     }
 
-    async fn look(&self, lanes: &[LaneRead], rows: u32) -> Result<Vec<Vec<Candidate>>, StoreError> {
-        let values = [
+    async fn look(&self, lanes: &[LaneRead], rows: u32) -> Result<Vec<Found>, StoreError> {
+        let mut values: Vec<Value> = vec![
             json_lanes(lanes).into(),
             json_positions(&self.request.known).into(),
             self.now.into(),
             Format::CURRENT.0.into(),
             i64::from(rows).into(),
         ];
-        let found = self.txn.query_all_raw(statement(self.text, values)).await;
+        let mut text = &self.read.candidates;
+        if !self.request.without.is_empty() {
+            text = &self.read.withholding;
+            let Without { destinations, keys } = Without::of(self.request);
+            values.extend([destinations.into(), keys.into(), LOOKED_AT.into()]);
+        }
+        let found = self.txn.query_all_raw(statement(text, values)).await;
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
         found.map_err(failed("read"))?.iter().map(|lane| in_order(lane, rows)).collect()
     }
@@ -108,27 +141,55 @@ impl Look<'_> {
 /// size.
 fn candidates(names: &TableNames) -> String {
     let message = names.quoted("message", '"');
-    let mine = "m.lane = json_extract(l.value, '$[0]') AND m.format <= ?4
+    let due = list(&message, &format!("{MINE} AND {DUE}"));
+    let new = list(&message, &format!("{MINE} AND {NEW}"));
+    format!("SELECT {due}, {new}, NULL FROM json_each(?1) AS l ORDER BY l.key")
+}
+
+/// As [`candidates`], past records that are withheld: `?6` destinations, `?7` keys, `?8` rows of each
+/// lane that are looked at, so that a long queue of them is not walked at once.
+///
+/// The third column is how far that went.
+fn candidates_past(names: &TableNames) -> String {
+    let message = names.quoted("message", '"');
+    let mine = format!(
+        "{MINE} AND (m.topic, coalesce(m.transport, '')) NOT IN (
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?6)
+        )"
+    );
+    let unkept = "(m.topic, coalesce(m.ordering_key, '')) NOT IN (
+            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?7)
+        )";
+    let part = format!(
+        "(SELECT * FROM {message} WHERE lane = json_extract(l.value, '$[0]')
+            AND position > json_extract(l.value, '$[1]') ORDER BY position LIMIT ?8)"
+    );
+    let due = list(&message, &format!("{mine} AND {DUE}"));
+    let new = list(&part, &format!("{mine} AND {unkept} AND {NEW}"));
+    let reached = format!(
+        "coalesce((SELECT max(p.position) FROM {part} AS p), json_extract(l.value, '$[1]'))"
+    );
+    format!("SELECT {due}, {new}, {reached} FROM json_each(?1) AS l ORDER BY l.key")
+}
+
+const MINE: &str = "m.lane = json_extract(l.value, '$[0]') AND m.format <= ?4
         AND m.position NOT IN (SELECT value FROM json_each(?2))
         AND typeof(m.id) = 'blob' AND length(m.id) = 16 AND m.id <> zeroblob(16)
         AND typeof(m.revision) = 'integer'";
-    let list = |rows: &str| {
-        format!(
-            "(SELECT json_group_array(json_array(c.position, c.size)) FROM (
-        SELECT m.position, CAST(m.size AS INTEGER) AS size FROM {message} AS m
-        WHERE {mine} AND {rows} LIMIT ?5
+
+const DUE: &str = "m.available_at IS NOT NULL AND m.available_at <= ?3
+        ORDER BY m.available_at, m.position";
+
+const NEW: &str = "m.available_at IS NULL AND m.position > json_extract(l.value, '$[1]')
+        ORDER BY m.position";
+
+fn list(of: &str, rows: &str) -> String {
+    format!(
+        "(SELECT json_group_array(json_array(c.position, c.size)) FROM (
+        SELECT m.position, CAST(m.size AS INTEGER) AS size FROM {of} AS m
+        WHERE {rows} LIMIT ?5
     ) AS c)"
-        )
-    };
-    let due = list(
-        "m.available_at IS NOT NULL AND m.available_at <= ?3
-        ORDER BY m.available_at, m.position",
-    );
-    let new = list(
-        "m.available_at IS NULL AND m.position > json_extract(l.value, '$[1]')
-        ORDER BY m.position",
-    );
-    format!("SELECT {due}, {new} FROM json_each(?1) AS l ORDER BY l.key")
+    )
 }
 
 /// `?1` positions, `?2` now.
@@ -142,7 +203,7 @@ ORDER BY m.available_at IS NULL, m.lane, m.position"
 }
 
 /// The two lists of a lane as one, cut to as many rows as each of them was.
-fn in_order(lane: &QueryResult, rows: usize) -> Result<Vec<Candidate>, StoreError> {
+fn in_order(lane: &QueryResult, rows: usize) -> Result<Found, StoreError> {
     let list = |at: usize| {
         let text: String = lane.try_get_by_index(at).map_err(failed("read"))?;
         serde_json::from_str::<Vec<(i64, i64)>>(&text).map_err(|_| unreadable("read"))
@@ -152,7 +213,10 @@ fn in_order(lane: &QueryResult, rows: usize) -> Result<Vec<Candidate>, StoreErro
         position: Position(position),
         size: u64::try_from(size).unwrap_or_default(),
     };
-    Ok(both.take(rows).map(candidate).collect())
+    let candidates: Vec<Candidate> = both.take(rows).map(candidate).collect();
+    let reached: Option<i64> = lane.try_get_by_index(2).map_err(failed("read"))?;
+    let reached = reached.filter(|_| candidates.len() < rows).map(Position);
+    Ok(Found { candidates, reached })
 }
 
 fn json_lanes(lanes: &[LaneRead]) -> String {

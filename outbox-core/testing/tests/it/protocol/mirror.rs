@@ -151,6 +151,7 @@ impl Mirror {
         let request = ReadRequest {
             lanes: vec![LaneRead { lane: Lane::new(lane).unwrap(), floor: window.floor }],
             known: window.left_out().into_iter().collect(),
+            without: Vec::new(),
             records: NonZeroU32::MAX,
             bytes: u64::MAX,
         };

@@ -1,0 +1,190 @@
+//! Cases about reads that leave out what the caller does not want now.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use outbox_core::{Batch, KeyRef, Lane, Position, ReadRequest, StagedMessage, Withheld};
+
+use super::fixture::StoreFixture;
+use super::outbox::{Outbox, ids, references, sorted, staged_ids};
+use super::sample::{HOUR, TOPIC, failed, keyed, keyed_in, message, neighbours};
+
+const OTHER: &str = "invoices";
+
+/// Nothing of a withheld topic is read, be it new or tried before; other topics are.
+pub async fn a_withheld_topic_is_left_out(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::holding_all(fixture).await;
+    outbox.stage([message(), keyed("key")]).await;
+    let retried = outbox.read().await.remove(0);
+    outbox.settle(&retried, failed(Duration::ZERO)).await;
+    let other = keyed_in(OTHER, "key");
+    outbox.stage([message(), other.clone()]).await;
+
+    let batch = read(&outbox, vec![topic(TOPIC)]).await;
+
+    assert_eq!(ids(&batch.records), [other.message.id]);
+    assert!(!batch.truncated);
+    assert_eq!(outbox.read().await.len(), 4, "a read that withholds nothing finds all of it");
+}
+
+/// A topic is withheld for the transport that is named, and for no other.
+pub async fn a_topic_is_withheld_for_its_transport_alone(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let plain = message();
+    let mut by_transport = message();
+    by_transport.message.transport = Some("sns-eu".to_owned());
+    outbox.stage([plain.clone(), by_transport.clone()]).await;
+    let transport = Some("sns-eu".to_owned());
+    let named = Withheld::Destination { topic: TOPIC.into(), transport };
+
+    let without_named = read(&outbox, vec![named.clone()]).await;
+    let without_plain = read(&outbox, vec![topic(TOPIC)]).await;
+    let without_both = read(&outbox, vec![named, topic(TOPIC)]).await;
+
+    assert_eq!(ids(&without_named.records), [plain.message.id]);
+    assert_eq!(ids(&without_plain.records), [by_transport.message.id]);
+    assert_eq!(without_both.records, []);
+}
+
+/// Withholding is exact: no topic and no key of other letters is left out.
+pub async fn a_name_of_other_letters_is_not_withheld(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let topics = ["ORDERS", "order", "orders1"].map(|topic| keyed_in(topic, "key"));
+    let keys = ["KEY", "key ", "k\u{e9}y", "ke", "key\"]", "key'"].map(|key| keyed_in(OTHER, key));
+    outbox.stage([keyed("other"), keyed_in(OTHER, "key")]).await;
+    outbox.stage(topics.clone()).await;
+    outbox.stage(keys.clone()).await;
+    let withheld = KeyRef { topic: OTHER.into(), key: "key".to_owned() };
+
+    let batch = read(&outbox, vec![topic(TOPIC), Withheld::Key(withheld)]).await;
+
+    let others = [topics.to_vec(), keys.to_vec()].concat();
+    assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(&others)));
+}
+
+/// The new records of a withheld key are not read; other keys, other topics and records without a
+/// key are.
+pub async fn a_withheld_key_is_left_out(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let (withheld, neighbour) = neighbours();
+    let others = [keyed(&neighbour), keyed_in(OTHER, &withheld), message()];
+    outbox.stage([keyed(&withheld), keyed(&withheld)]).await;
+    outbox.stage(others.clone()).await;
+
+    let batch = read(&outbox, vec![key(&withheld)]).await;
+
+    assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(&others)));
+}
+
+/// A record of a withheld key that failed is read when it is due again, for the others wait for it.
+pub async fn a_failed_head_of_a_withheld_key_is_read(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::holding_all(fixture).await;
+    outbox.stage([keyed("key"), keyed("key"), keyed("later")]).await;
+    let all = outbox.read().await;
+    outbox.settle(&all[0], failed(Duration::ZERO)).await;
+    let scheduled = all.iter().find(|record| record.key() != all[0].key()).unwrap();
+    outbox.settle(scheduled, failed(HOUR)).await;
+
+    let batch = read(&outbox, vec![key("key"), key("later")]).await;
+
+    assert_eq!(ids(&batch.records), [all[0].reference.id]);
+}
+
+/// Withheld records take no room in the budget, by number and by size.
+pub async fn withheld_records_count_for_nothing(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let (withheld, wanted) = neighbours();
+    let queue: Vec<StagedMessage> = (0..5).map(|_| keyed(&withheld)).collect();
+    let others = [keyed(&wanted), keyed(&wanted)];
+    outbox.stage(queue).await;
+    outbox.stage(others.clone()).await;
+    let bytes = 2 * u64::try_from(others[0].message.size()).unwrap();
+    let records = NonZeroU32::new(2).unwrap();
+    let without = vec![key(&withheld)];
+
+    let request = ReadRequest { records, bytes, without, ..Outbox::read_request() };
+    let batch = outbox.read_as(&request).await;
+
+    assert_eq!(ids(&batch.records), staged_ids(&others));
+}
+
+/// What stands behind a long queue of withheld records is found by reading on from where the store
+/// says that it has looked.
+pub async fn a_long_queue_of_withheld_records_is_read_past(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let (withheld, wanted) = neighbours();
+    let queue: Vec<StagedMessage> = (0..2500).map(|_| keyed(&withheld)).collect();
+    let last = keyed(&wanted);
+    let lane = last.message.lane();
+    outbox.stage(queue).await;
+    outbox.stage([last.clone()]).await;
+    let without = vec![key(&withheld)];
+    let mut request = ReadRequest { without, ..Outbox::read_request() };
+
+    let mut found = Vec::new();
+    for _ in 0..10 {
+        let batch = outbox.read_as(&request).await;
+        found.extend(ids(&batch.records));
+        let Some(reached) = reached(&batch, lane) else { break };
+        let read = request.lanes.iter_mut().find(|read| read.lane == lane).unwrap();
+        if reached <= read.floor {
+            break;
+        }
+        read.floor = reached;
+    }
+
+    assert_eq!(found, [last.message.id]);
+}
+
+/// Up to where the store says that it has looked, nothing that is due and wanted is left out,
+/// whatever the budget.
+pub async fn nothing_is_left_out_below_what_was_reached(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let (withheld, wanted) = neighbours();
+    for number in 0..40 {
+        outbox.stage([keyed(if number % 3 == 0 { &wanted } else { &withheld }), message()]).await;
+    }
+    let without = vec![key(&withheld)];
+    let whole = read(&outbox, without.clone()).await;
+
+    for records in 1..=60 {
+        let records = NonZeroU32::new(records).unwrap();
+        let request = ReadRequest { records, without: without.clone(), ..Outbox::read_request() };
+        let batch = outbox.read_as(&request).await;
+
+        let below = |place: &&outbox_core::RecordRef| {
+            reached(&batch, place.lane).is_some_and(|reached| place.position <= reached)
+        };
+        let answer = references(&batch.records);
+        for record in references(&whole.records).iter().filter(below) {
+            assert!(answer.contains(record), "{record:?} is left out of {records} records");
+        }
+    }
+}
+
+/// A read that withholds nothing says nothing about how far it went.
+pub async fn nothing_is_reached_where_nothing_is_withheld(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    outbox.stage([message(), keyed("key")]).await;
+
+    let batch = read(&outbox, Vec::new()).await;
+
+    assert_eq!(batch.records.len(), 2);
+    assert_eq!(batch.reached, []);
+}
+
+async fn read(outbox: &Outbox<'_>, without: Vec<Withheld>) -> Batch {
+    outbox.read_as(&ReadRequest { without, ..Outbox::read_request() }).await
+}
+
+fn topic(name: &str) -> Withheld {
+    Withheld::Destination { topic: name.into(), transport: None }
+}
+
+fn key(key: &str) -> Withheld {
+    Withheld::Key(KeyRef { topic: TOPIC.into(), key: key.to_owned() })
+}
+
+fn reached(batch: &Batch, lane: Lane) -> Option<Position> {
+    batch.reached.iter().find(|(of, _)| *of == lane).map(|(_, position)| *position)
+}
