@@ -172,7 +172,8 @@ impl StagedMessage {
     /// An encoded event is so already; this is for messages that were put together by hand.
     ///
     /// # Errors
-    /// [`EncodeError`] if a name, text or instant could not be stored everywhere.
+    /// [`EncodeError`] if a name, text or instant could not be stored everywhere, if its keys differ,
+    /// or if this version does not write its format.
     pub fn normalized(mut self) -> Result<Self, EncodeError> {
         self.message.drop_empty_texts();
         storable::check(&self)?;

@@ -14,6 +14,16 @@ type Source = Box<dyn Error + Send + Sync>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
+    /// A record of a format that this version does not write.
+    #[error("event {event_type} has format {format}, and this version writes format {current}")]
+    Format {
+        /// Wire name of the event.
+        event_type: Arc<str>,
+        /// The format that it has.
+        format: i16,
+        /// The format that it must have.
+        current: i16,
+    },
     /// An instant that not every database and consumer can write.
     #[error("{what} of event {event_type} is not in the years 1000 to 9999")]
     Instant {
@@ -21,6 +31,12 @@ pub enum EncodeError {
         event_type: Arc<str>,
         /// Which instant.
         what: &'static str,
+    },
+    /// A message with two keys.
+    #[error("ordering key of event {event_type} must be its partition key, or absent")]
+    KeyDiffers {
+        /// Wire name of the event.
+        event_type: Arc<str>,
     },
     /// An ordered event without a key.
     #[error(

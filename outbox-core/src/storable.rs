@@ -10,7 +10,7 @@ use chrono::{DateTime, Datelike, Utc};
 
 use crate::envelope::{Schedule, StagedMessage};
 use crate::error::{EncodeError, TextFault};
-use crate::message::OutboxMessage;
+use crate::message::{Format, OutboxMessage};
 use crate::name;
 
 /// Checks the names, texts and instants of a message.
@@ -25,6 +25,7 @@ pub(crate) fn check(staged: &StagedMessage) -> Result<(), EncodeError> {
     };
     check_texts(message).map_err(refused)?;
     check_headers(message).map_err(refused)?;
+    check_form(message)?;
 
     let scheduled = match staged.schedule {
         Schedule::At(instant) => Some(instant),
@@ -38,6 +39,19 @@ pub(crate) fn check(staged: &StagedMessage) -> Result<(), EncodeError> {
         }
         None => Ok(()),
     }
+}
+
+/// What a worker could not send, or would send in another order.
+fn check_form(message: &OutboxMessage) -> Result<(), EncodeError> {
+    let event_type = || Arc::clone(&message.event_type);
+    if message.format != Format::CURRENT {
+        let (format, current) = (message.format.0, Format::CURRENT.0);
+        return Err(EncodeError::Format { event_type: event_type(), format, current });
+    }
+    if message.ordering_key.is_some() && message.ordering_key != message.partition_key {
+        return Err(EncodeError::KeyDiffers { event_type: event_type() });
+    }
+    Ok(())
 }
 
 fn check_texts(message: &OutboxMessage) -> Result<(), (String, TextFault)> {

@@ -6,8 +6,8 @@ use std::pin::Pin;
 
 use outbox_core::{IntoEnvelope, StagedMessage};
 use sea_orm::{
-    ActiveModelBehavior, ActiveModelTrait, DbErr, DeleteResult, EntityTrait, IntoActiveModel,
-    Iterable, PrimaryKeyToColumn,
+    ActiveModelBehavior, ActiveModelTrait, ConnectionTrait, DbErr, DeleteResult, EntityTrait,
+    IntoActiveModel, Iterable, PrimaryKeyToColumn,
 };
 
 use crate::error::{OutboxError, WriteKind, Written};
@@ -43,6 +43,10 @@ pub type Saving<'a, T> = Pin<Box<dyn Future<Output = Result<T, DbErr>> + Send + 
 ///     Ok(())
 /// }
 /// ```
+///
+/// With hooks of its own the entity stages first, in a statement of its own. An `ActiveModelEx` saves
+/// related rows as well: its events are staged after the call, with
+/// [`Stage::stage`](crate::Stage::stage).
 ///
 /// On a plain connection it does not compile:
 ///
@@ -130,11 +134,51 @@ impl<'e, A: ActiveModelTrait> Emitting<'e, A> {
     }
 }
 
-impl<'e, A> Emitting<'e, A>
+/// An active model whose save writes one row, which an event can be built from.
+///
+/// It is every `ActiveModel`, and no `ActiveModelEx`: that one saves related rows after its own, so
+/// that there is no saved row yet when it is due.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` saves related rows after its own: an event beside it would come too early",
+    label = "stage the event after this call",
+    note = "write `let saved = model.insert(&txn).await?;`, then `txn.stage(..).await?`"
+)]
+pub trait SavesOneRow: ActiveModelTrait + 'static {
+    #[doc(hidden)]
+    fn insert_row<C: ConnectionTrait>(self, db: &C) -> Saving<'_, ModelOf<Self>>;
+
+    #[doc(hidden)]
+    fn update_row<C: ConnectionTrait>(self, db: &C) -> Saving<'_, ModelOf<Self>>;
+
+    #[doc(hidden)]
+    fn delete_row<C: ConnectionTrait>(self, db: &C) -> Saving<'_, DeleteResult>;
+
+    #[doc(hidden)]
+    fn of_row(row: ModelOf<Self>) -> Self;
+}
+
+impl<A: ActiveModelBehavior + Send + 'static> SavesOneRow for A
 where
-    A: ActiveModelBehavior + Send + 'e,
     ModelOf<A>: IntoActiveModel<A>,
 {
+    fn insert_row<C: ConnectionTrait>(self, db: &C) -> Saving<'_, ModelOf<A>> {
+        self.insert(db)
+    }
+
+    fn update_row<C: ConnectionTrait>(self, db: &C) -> Saving<'_, ModelOf<A>> {
+        self.update(db)
+    }
+
+    fn delete_row<C: ConnectionTrait>(self, db: &C) -> Saving<'_, DeleteResult> {
+        self.delete(db)
+    }
+
+    fn of_row(row: ModelOf<A>) -> A {
+        row.into_active_model()
+    }
+}
+
+impl<'e, A: ActiveModelTrait + Send + 'e> Emitting<'e, A> {
     /// Inserts the row, then stages.
     ///
     /// # Errors
@@ -143,11 +187,12 @@ where
     pub fn insert<'a, C>(self, db: &'a C) -> Saving<'a, ModelOf<A>>
     where
         'e: 'a,
+        A: SavesOneRow,
         C: InTransaction,
     {
         Box::pin(async move {
             let events = Prepared::<A>::new(self.events)?;
-            let saved = self.active.insert(db).await?;
+            let saved = self.active.insert_row(db).await?;
             events.stage(WriteKind::Insert, saved, db).await
         })
     }
@@ -160,11 +205,12 @@ where
     pub fn update<'a, C>(self, db: &'a C) -> Saving<'a, ModelOf<A>>
     where
         'e: 'a,
+        A: SavesOneRow,
         C: InTransaction,
     {
         Box::pin(async move {
             let events = Prepared::<A>::new(self.events)?;
-            let saved = self.active.update(db).await?;
+            let saved = self.active.update_row(db).await?;
             events.stage(WriteKind::Update, saved, db).await
         })
     }
@@ -177,18 +223,17 @@ where
     pub fn save<'a, C>(self, db: &'a C) -> Saving<'a, A>
     where
         'e: 'a,
+        A: SavesOneRow,
         C: InTransaction,
     {
         let mut key = <A::Entity as EntityTrait>::PrimaryKey::iter();
         let new = key.any(|part| self.active.is_not_set(part.into_column()));
         Box::pin(async move {
             let saved = if new { self.insert(db).await? } else { self.update(db).await? };
-            Ok(saved.into_active_model())
+            Ok(A::of_row(saved))
         })
     }
-}
 
-impl<'e, A: ActiveModelBehavior + Send + 'e> Emitting<'e, A> {
     /// Deletes the row, then stages, from the row as it was. No row, no event.
     ///
     /// # Errors
@@ -197,16 +242,13 @@ impl<'e, A: ActiveModelBehavior + Send + 'e> Emitting<'e, A> {
     pub fn delete<'a, C>(self, db: &'a C) -> Saving<'a, DeleteResult>
     where
         'e: 'a,
+        A: SavesOneRow,
         C: InTransaction,
     {
         Box::pin(async move {
             let events = Prepared::<A>::new(self.events)?;
-            let select = row::locked(&self.active);
-            let before = match select {
-                Some(select) => select.one(db).await?,
-                None => None,
-            };
-            let deleted = self.active.delete(db).await?;
+            let before = row::locked_for_delete(&self.active, db).await?;
+            let deleted = self.active.delete_row(db).await?;
             if let Some(row) = before.filter(|_| deleted.rows_affected > 0) {
                 events.stage(WriteKind::Delete, row, db).await?;
             }

@@ -44,10 +44,10 @@ pub enum OutboxError {
          for a second outbox in `scope(settings, ..)`"
     )]
     AlreadyInstalled,
-    /// The old row of an update is unknown, and the aggregate's events depend on it
-    /// ([`Change::before`](crate::Change::before)): two saves of one row ran at
+    /// The old row of an update or a delete is unknown, and the aggregate's events depend on it
+    /// ([`Change::before`](crate::Change::before)): two writes of one row ran at
     /// once on one transaction, or the row came into being during the update.
-    #[error("the row as it was before the update is unknown, repeat the transaction")]
+    #[error("the row as it was before the write is unknown, repeat the transaction")]
     BeforeUnknown,
     /// The database committed the write by itself: a connection of a type that
     /// [`prove_transaction_type`](crate::prove_transaction_type) registered was not in a
@@ -292,7 +292,8 @@ fn reason(error: &DbErr) -> Option<(Reason, char)> {
     let error = error.as_database_error()?;
     let message = error.message();
     match error.code().as_deref() {
-        Some("42501") => Some((Reason::Denied, '"')),
+        // The code of a row-level policy's refusal too, which no privilege helps against.
+        Some("42501") if !message.contains("row-level security") => Some((Reason::Denied, '"')),
         Some("42P01" | "3F000") => Some((Reason::Missing, '"')),
         Some("42703") => Some((Reason::Outdated, '"')),
         // MySQL and MariaDB. Their code of a denied command is that of a syntax error as well.

@@ -144,8 +144,17 @@
 //!   do not even compile on a plain connection.
 //! - After an error roll back: the row of a save whose events could not be staged is written
 //!   already. `db.transaction(|txn| ..)` does so by itself.
+//! - On MariaDB and MySQL a deadlock has undone the whole transaction already, also if a savepoint
+//!   met it, and so has every statement that changes the schema committed it: what follows on the
+//!   same `DatabaseTransaction` is committed statement by statement. Pass such an error on to whoever
+//!   began the transaction, and change no schema in one.
 //! - What a framework hands out in place of a `DatabaseTransaction` is refused until
 //!   [`trust_transaction_type`] or [`prove_transaction_type`] names its type.
+//! - A transaction on SQLite that reads first and writes later fails where another one has written in
+//!   between (`database is locked`, at once). Begin it with
+//!   `SqliteTransactionMode::Immediate` if it reads for itself; what hooks read is no such case.
+//! - A row that a trigger or a row-level policy keeps from being deleted is announced as deleted: no
+//!   hook learns how many rows went. [`Emit`] does.
 //! - A savepoint that is rolled back takes its events with it. Never run two saves at once on one
 //!   transaction: the driver counts savepoints and cannot tell them apart.
 //! - A future that is dropped before it answers (a timeout, a `select!`) leaves its transaction in
@@ -190,7 +199,7 @@ mod wake;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub use connect::{PoolOptions, connect};
 pub use context::{ScopeContext, current_context};
-pub use emit::{Emit, Emitting, Saving};
+pub use emit::{Emit, Emitting, SavesOneRow, Saving};
 pub use error::{OutboxError, Refusal, WriteKind};
 pub use events::{Events, IntoEvents};
 pub use hook::{Change, ModelOf, OutboxAggregate, trust_transaction_type};

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_core::{TableNames, WakeSource};
-use sea_orm::DatabaseConnection;
 use sea_orm::sqlx::postgres::PgListener;
 use sea_orm::sqlx::{Error, PgPool};
+use sea_orm::{DatabaseConnection, DbBackend, DbErr};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::sleep;
@@ -31,13 +31,21 @@ impl WakeListener {
     /// Listens for the outbox with these tables, in the runtime that this is called in. Dropping it
     /// ends that.
     ///
+    /// # Errors
+    /// [`DbErr::BackendNotSupported`] if the pool is none of PostgreSQL.
+    ///
     /// # Panics
-    /// If the pool is none of PostgreSQL, and outside of a tokio runtime.
-    pub fn new(db: &DatabaseConnection, tables: &TableNames) -> Self {
+    /// Outside of a tokio runtime.
+    pub fn new(db: &DatabaseConnection, tables: &TableNames) -> Result<Self, DbErr> {
+        let backend = db.get_database_backend();
+        if backend != DbBackend::Postgres {
+            let db = backend.as_str();
+            return Err(DbErr::BackendNotSupported { db, ctx: "hearing wake-ups" });
+        }
         let woken = Arc::new(Notify::new());
         let pool = db.get_postgres_connection_pool().clone();
         let listening = listen(pool, tables.identifier("wake"), Arc::clone(&woken));
-        Self { woken, listening: tokio::spawn(listening).abort_handle() }
+        Ok(Self { woken, listening: tokio::spawn(listening).abort_handle() })
     }
 }
 

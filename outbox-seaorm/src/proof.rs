@@ -49,6 +49,9 @@ struct Proven {
 /// # }
 /// ```
 pub fn prove_transaction_type<T: ConnectionTrait + 'static>() {
+    if is_registered(TypeId::of::<T>()) {
+        return;
+    }
     PROVEN.write().unwrap_or_else(PoisonError::into_inner).push(Proven {
         connection: TypeId::of::<T>(),
         #[cfg(feature = "postgres")]

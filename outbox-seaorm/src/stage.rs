@@ -85,6 +85,7 @@ pub trait Stage: ConnectionTrait + Sized {
     ///
     /// # Errors
     /// As [`stage`](Self::stage).
+    #[doc(alias = "stage_many")]
     async fn stage_all<E>(&self, events: E) -> Result<(), DbErr>
     where
         Self: InTransaction,

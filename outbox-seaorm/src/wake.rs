@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 /// It is for workers that listen on the outbox's channel, which is named like its tables, with the
 /// word `wake`: `outbox_wake`. They are woken for events that are staged on a
 /// `DatabaseTransaction`; those of a wrapper around one, or under role-based access control, they
-/// find by themselves.
+/// find by themselves, as they do without the feature `postgres`.
 ///
 /// It spares the worker's polling interval and nothing else: the worker looks by itself, so a
 /// wake-up that is lost costs at most one such interval. Other databases have no such call, and
@@ -62,7 +62,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// After this time a connection that does not answer is given up, and another one is taken.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Wakes the worker after commits, over a connection of its own.
+/// Wakes the worker after commits, over a connection of its pool that it takes for each time.
 ///
 /// For applications that stage under [`Wake::AfterCommit`]. Calls that come close together are one
 /// notification, and none waits for it.

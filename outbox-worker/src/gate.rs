@@ -60,6 +60,11 @@ impl Gate {
         self.shut_until.is_some()
     }
 
+    /// Whether a record is under way that probes.
+    pub(crate) const fn is_probing(&self) -> bool {
+        self.probing
+    }
+
     /// When a record may probe, if the gate is shut until then.
     pub(crate) fn opens_at(&self) -> Option<Instant> {
         self.shut_until.filter(|_| !self.probing)

@@ -168,46 +168,38 @@ async fn said_of(sns: &str) -> String {
 
 #[tokio::test]
 async fn what_no_topic_can_have_is_refused_with_the_setting() {
-    let all = "sns (OUTBOX_SNS): setting";
-    let one = "sns.topics.orders (OUTBOX_SNS__TOPICS__ORDERS)";
-    let arn = "topic_arn_prefix = 'arn:aws:sns:eu-west-1:123456789012'";
-    let limit = "limit must be 1024 to 1048576 bytes";
+    const ARN: &str = "topic_arn_prefix = 'arn:aws:sns:eu-west-1:123456789012'";
     for (sns, wanted) in [
-        (format!("{arn}\nlimit = 1023"), format!("{all} {limit}")),
-        (format!("{arn}\nlimit = 1048577"), format!("{all} {limit}")),
+        ("limit = 1023", "sns (OUTBOX_SNS): setting limit must be 1024 to 1048576 bytes"),
+        ("limit = 1048577", "sns (OUTBOX_SNS): setting limit must be 1024 to 1048576 bytes"),
+        ("filter_headers = ['a b']", "sns (OUTBOX_SNS): setting filter_headers must be names of"),
+        ("topics.orders.limit = 0", "TOPICS__ORDERS): setting limit must be 1024 to 1048576 bytes"),
         (
-            format!("{arn}\nfilter_headers = ['a b']"),
-            format!("{all} filter_headers must be names of 1 to 256"),
+            "envelope = 'binary'\ntopics.orders.filter_headers = ['a', 'b']",
+            "ORDERS): setting filter_headers must be one name at most in the binary form",
         ),
-        (format!("{arn}\ntopics.orders.limit = 0"), format!("{one}: setting {limit}")),
-        (
-            format!("{arn}\nenvelope = 'binary'\ntopics.orders.filter_headers = ['a', 'b']"),
-            format!("{one}: setting filter_headers must be one name at most in the binary form"),
-        ),
-        (
-            "topics.orders.limit = 2048".to_owned(),
-            format!("{one}: set its arn, or sns.topic_arn_prefix"),
-        ),
-        (
-            format!("{arn}\ntopics.'a b'.limit = 2048"),
-            "topic `a b` is no name of an SNS topic".to_owned(),
-        ),
-        (
-            "topics.orders = 7".to_owned(),
-            format!(
-                "{one} must be an ARN or a section with arn, envelope, limit or filter_headers"
-            ),
-        ),
-        (
-            "topics.orders.envelope = 'json'".to_owned(),
-            "OUTBOX_SNS__TOPICS__ORDERS__ENVELOPE) must be `binary` or `structured`".to_owned(),
-        ),
-        ("topics.orders = 'orders'".to_owned(), format!("{one}: ")),
+        ("topics.'a b'.limit = 2048", "topic `a b` is no name of an SNS topic"),
     ] {
-        let said = said_of(&format!("[sns]\n{sns}")).await;
+        let said = said_of(&format!("[sns]\n{ARN}\n{sns}")).await;
 
-        assert!(said.contains(&wanted), "{said}");
+        assert!(said.contains(wanted), "{said}");
     }
+}
+
+#[tokio::test]
+async fn a_topic_that_is_none_is_refused_with_what_it_lacks() {
+    const KEY: &str = "settings: sns.topics.orders (OUTBOX_SNS__TOPICS__ORDERS)";
+    for (topic, wanted) in [
+        (".limit = 2048", ": set its arn, or sns.topic_arn_prefix"),
+        (" = 7", " must be an ARN or a section with arn, envelope, limit or filter_headers"),
+        (" = 'orders'", ": "),
+    ] {
+        let said = said_of(&format!("[sns]\ntopics.orders{topic}")).await;
+
+        assert!(said.contains(&format!("{KEY}{wanted}")), "{said}");
+    }
+    let said = said_of("[sns]\ntopics.orders.envelope = 'json'").await;
+    assert!(said.contains("ORDERS__ENVELOPE) must be `binary` or `structured`"), "{said}");
 }
 
 #[tokio::test]

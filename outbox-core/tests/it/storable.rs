@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, TimeZone, Utc};
 use outbox_core::{
-    Context, EncodeError, Envelope, EventExt, EventId, Headers, OutboxMessage, Schedule,
+    Context, EncodeError, Envelope, EventExt, EventId, Format, Headers, OutboxMessage, Schedule,
     StagedMessage, TextFault,
 };
 
@@ -50,6 +50,40 @@ const NEEDED: [(&str, Put); 3] = [
     ("name of a header", |message, text| message.headers.push(text, "")),
 ];
 
+/// An ordering key is the partition key as well.
+fn put_whole(message: &mut OutboxMessage, put: Put, text: &str) {
+    put(message, text);
+    if message.ordering_key.is_some() {
+        message.partition_key.clone_from(&message.ordering_key);
+    }
+}
+
+#[test]
+fn a_format_that_no_worker_of_this_version_reads_is_refused() {
+    for format in [0, 2, 7] {
+        let refused = normalized(|message| message.format = Format(format)).unwrap_err();
+
+        let wanted = format!("has format {format}, and this version writes format 1");
+        assert!(refused.to_string().contains(&wanted), "{refused}");
+    }
+}
+
+#[test]
+fn an_ordering_key_that_is_not_the_partition_key_is_refused() {
+    for partition_key in [None, Some("another".to_owned())] {
+        let refused = normalized(|message| {
+            message.partition_key = partition_key;
+            message.ordering_key = Some("key".to_owned());
+        });
+
+        let said = refused.unwrap_err().to_string();
+        assert!(
+            said.contains("ordering key of event orders.placed must be its partition"),
+            "{said}"
+        );
+    }
+}
+
 #[test]
 fn a_nul_character_is_refused_in_every_text_by_its_name() {
     for (what, put) in OPTIONAL.into_iter().chain(NEEDED) {
@@ -74,7 +108,7 @@ fn a_text_that_must_be_there_is_not_empty() {
 fn other_odd_characters_are_stored() {
     for (_, put) in OPTIONAL.into_iter().chain(NEEDED) {
         for text in ["\u{1}", "line\nbreak\ttab", "\u{ffff}", "\u{10ffff}", " "] {
-            normalized(|message| put(message, text)).unwrap();
+            normalized(|message| put_whole(message, put, text)).unwrap();
         }
     }
 }
@@ -96,7 +130,7 @@ fn a_key_has_at_most_510_bytes() {
     assert_eq!(LONGEST, 510);
     for (what, put) in &OPTIONAL[2..4] {
         for key in ["k", &longest, &wide] {
-            normalized(|message| put(message, key)).unwrap();
+            normalized(|message| put_whole(message, *put, key)).unwrap();
         }
         for (key, bytes) in [(&longer, LONGEST + 1), (&wider, LONGEST + 2)] {
             let fault = TextFault::TooLong { bytes, longest: LONGEST };

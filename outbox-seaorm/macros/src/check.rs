@@ -8,6 +8,7 @@ pub(crate) fn checked(mut item: ItemImpl) -> Result<ItemImpl> {
     behavior(&item)?;
     item.attrs.retain(|attribute| !is_async_trait(attribute));
     for hook in item.items.iter().filter_map(hook) {
+        unconditional(hook)?;
         signature(hook)?;
     }
     Ok(item)
@@ -54,6 +55,19 @@ fn expected(function: &ImplItemFn) -> Option<&'static str> {
         "before_delete" | "after_delete" => "(self, db: &C)",
         _ => return None,
     })
+}
+
+/// Macros see a hook before its `cfg` is decided: left out later, it would take the outbox along.
+fn unconditional(hook: &ImplItemFn) -> Result<()> {
+    let is_cfg = |it: &&Attribute| it.path().is_ident("cfg") || it.path().is_ident("cfg_attr");
+    match hook.attrs.iter().find(is_cfg) {
+        Some(attribute) => {
+            let message = "a hook that is left out would take the outbox along: put the `cfg` \
+                           inside of its body";
+            Err(Error::new_spanned(attribute, message))
+        }
+        None => Ok(()),
+    }
 }
 
 fn signature(hook: &ImplItemFn) -> Result<()> {

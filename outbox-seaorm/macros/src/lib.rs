@@ -16,13 +16,13 @@ use syn::{ItemImpl, parse_macro_input};
 /// |---|---|
 /// | `before_save`, `before_delete` | before it: anything but a transaction is refused, nothing was written |
 /// | `before_save` of an update | after it: the old row is read and locked, with `#[outbox_hooks(before)]` |
-/// | `before_save` of an insert | after it: on MariaDB a row with a composite key is looked up, because SeaORM's insert of junction rows does nothing if it is there |
+/// | `before_save` of an insert | after it: on MariaDB and MySQL a row with a composite key is looked up, because SeaORM's insert of junction rows does nothing if it is there |
 /// | `before_delete` | after it: the row is read, and locked where the database has row locks |
 /// | `after_save`, `after_delete` | after it: the events are staged, from the model it returned |
 ///
 /// `#[outbox_hooks(before)]` makes `Change::before` tell an update's old row. It costs one
-/// `SELECT … FOR UPDATE` (on SQLite a plain one) before each `UPDATE`, and the role needs the right
-/// to read.
+/// `SELECT … FOR UPDATE` before each `UPDATE`, as a delete costs in any case. The role needs the
+/// privileges `SELECT` and `UPDATE` for it. On SQLite an empty write comes first in place of the lock.
 ///
 /// Which events, `OutboxAggregate` says; without an implementation the attribute does not compile.
 /// It adds `#[async_trait]` itself.

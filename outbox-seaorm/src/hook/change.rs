@@ -2,12 +2,16 @@
 
 use std::fmt;
 
-use sea_orm::{ActiveModelTrait, ActiveValue, EntityTrait, IdenStatic, Iterable};
+use sea_orm::{
+    ActiveModelTrait, ActiveValue, EntityTrait, IdenStatic, Iterable, PrimaryKeyToColumn,
+};
 
 use crate::hook::aggregate::ReadsBefore;
 
 /// The model of an active model's entity.
 pub type ModelOf<A> = <<A as ActiveModelTrait>::Entity as EntityTrait>::Model;
+
+type KeyOf<A> = <<A as ActiveModelTrait>::Entity as EntityTrait>::PrimaryKey;
 
 type ColumnOf<A> = <<A as ActiveModelTrait>::Entity as EntityTrait>::Column;
 
@@ -36,7 +40,7 @@ pub enum Change<'a, A: ActiveModelTrait> {
 impl<A: ActiveModelTrait> Change<'_, A> {
     /// Whether the update assigned this column, be it to the value that it had.
     ///
-    /// Where that cannot be known it is true, and so it is for an inserted and a deleted row: at
+    /// A column of the primary key says which row is meant, and is never assigned. Where that cannot be known it is true, and so it is for an inserted and a deleted row: at
     /// worst there is an event too many, never one too few.
     pub fn changed(&self, column: ColumnOf<A>) -> bool {
         match self {
@@ -116,8 +120,12 @@ impl<A: ActiveModelTrait> fmt::Debug for Change<'_, A> {
 pub struct Assigned(Vec<&'static str>);
 
 impl Assigned {
+    /// SeaORM puts no column of the primary key into an UPDATE, and sends none without a column.
     pub(super) fn of<A: ActiveModelTrait>(active: &A) -> Self {
-        let assigned = |column: &ColumnOf<A>| matches!(active.get(*column), ActiveValue::Set(_));
+        let key: Vec<&str> = KeyOf::<A>::iter().map(|part| part.into_column().as_str()).collect();
+        let assigned = |column: &ColumnOf<A>| {
+            matches!(active.get(*column), ActiveValue::Set(_)) && !key.contains(&column.as_str())
+        };
         Self(ColumnOf::<A>::iter().filter(assigned).map(|column| column.as_str()).collect())
     }
 

@@ -22,7 +22,11 @@ static TRUSTED: RwLock<Vec<TypeId>> = RwLock::new(Vec::new());
 /// A `DatabaseTransaction` needs no word. This is for a wrapper around one that a framework hands
 /// out; once at start. The explicit forms take any `TransactionSession` without it.
 pub fn trust_transaction_type<T: ConnectionTrait + TransactionSession + 'static>() {
-    TRUSTED.write().unwrap_or_else(PoisonError::into_inner).push(TypeId::of::<T>());
+    let mut trusted = TRUSTED.write().unwrap_or_else(PoisonError::into_inner);
+    let connection = TypeId::of::<T>();
+    if !trusted.contains(&connection) {
+        trusted.push(connection);
+    }
 }
 
 /// Refuses the write unless `C` is a transaction, or its staging will prove that it is.

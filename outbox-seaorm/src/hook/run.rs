@@ -30,6 +30,15 @@ pub enum Saved<M> {
     Updated(Option<Assigned>, Option<M>),
 }
 
+/// What the hook before a delete knew.
+#[derive(Debug)]
+pub enum Gone<M> {
+    /// The row, if there was one.
+    Known(Option<M>),
+    /// Nothing: without the row there is no telling which events there are.
+    Unknown,
+}
+
 impl<A: HasOutboxHooks + Send + 'static> Hooks<A>
 where
     ModelOf<A>: 'static,
@@ -57,19 +66,18 @@ where
         let Some(key) = row::key(&active) else { return Ok(active) };
         let key = Key::new::<A, C>(db, key);
         if insert {
-            if let Some(select) = row::unlocked(&active) {
-                match select.one(db).await? {
-                    Some(_) => stash::note(key, Noted::Present),
-                    None => drop(stash::take(&key)),
-                }
+            if row::is_present(&active, db).await? {
+                stash::note(key, Noted::Present);
+            } else {
+                drop(stash::take(&key));
             }
             return Ok(active);
         }
         let assigned = Assigned::of(&active);
-        let select = row::locked(&active);
-        let before = match select.filter(|_| A::AGGREGATE.reads_before && !assigned.is_empty()) {
-            Some(select) => select.one(db).await?,
-            None => None,
+        let before = if A::AGGREGATE.reads_before && !assigned.is_empty() {
+            row::locked_for_update(&active, db).await?
+        } else {
+            None
         };
         let before = before.map(|row| Box::new(row) as stash::Row);
         stash::note(key, Noted::Update(assigned, before));
@@ -85,7 +93,8 @@ where
         if insert && !may_do_nothing::<A, C>(db) {
             return Saved::Inserted;
         }
-        match stash::take(&Key::new::<A, C>(db, row::saved_key::<A>(model))) {
+        let key = Key::new::<A, C>(db, row::saved_key::<A>(model));
+        match stash::take(&key).or_else(|| stash::take_sole_update(&key)) {
             Some(Noted::Present) if insert => Saved::Nothing,
             _ if insert => Saved::Inserted,
             Some(Noted::Update(assigned, _)) if assigned.is_empty() => Saved::Nothing,
@@ -118,25 +127,22 @@ where
         Ok(model)
     }
 
-    /// Notes the row that is about to go, and takes back a note of a delete that failed.
+    /// Notes the row that is about to go, or that there is none.
     pub async fn before_delete<C: ConnectionTrait>(active: A, db: &C) -> Result<A, DbErr> {
-        let (Some(key), Some(select)) = (row::key(&active), row::locked(&active)) else {
-            return Ok(active);
-        };
-        let row = select.one(db).await?;
-        let key = Key::new::<A, C>(db, key);
-        match row {
-            Some(row) => stash::note(key, Noted::Delete(Box::new(row))),
-            None => drop(stash::take(&key)),
+        if let Some(key) = row::key(&active) {
+            let row = row::locked_for_delete(&active, db).await?;
+            let row = row.map(|row| Box::new(row) as stash::Row);
+            stash::note(Key::new::<A, C>(db, key), Noted::Delete(row));
         }
         Ok(active)
     }
 
     /// Takes the note of the row that is gone.
-    pub fn deleted<C: ConnectionTrait>(active: &A, db: &C) -> Option<ModelOf<A>> {
-        match stash::take(&Key::new::<A, C>(db, row::key(active)?))? {
-            Noted::Delete(row) => model_of::<A>(row),
-            Noted::Present | Noted::Update(..) => None,
+    pub fn deleted<C: ConnectionTrait>(active: &A, db: &C) -> Gone<ModelOf<A>> {
+        let note = row::key(active).and_then(|key| stash::take(&Key::new::<A, C>(db, key)));
+        match note {
+            Some(Noted::Delete(row)) => Gone::Known(row.and_then(model_of::<A>)),
+            Some(Noted::Present | Noted::Update(..)) | None => Gone::Unknown,
         }
     }
 
@@ -144,11 +150,14 @@ where
     pub async fn after_delete<C: ConnectionTrait>(
         active: A,
         db: &C,
-        deleted: Option<ModelOf<A>>,
+        deleted: Gone<ModelOf<A>>,
     ) -> Result<A, DbErr> {
-        if let Some(row) = deleted {
-            stage::<A, C>(WriteKind::Delete, events::<A>(Change::Deleted(&row)), db).await?;
-        }
+        let events = match deleted {
+            Gone::Known(None) => return Ok(active),
+            Gone::Known(Some(row)) => events::<A>(Change::Deleted(&row)),
+            Gone::Unknown => Err(OutboxError::BeforeUnknown),
+        };
+        stage::<A, C>(WriteKind::Delete, events, db).await?;
         Ok(active)
     }
 }

@@ -18,15 +18,14 @@ use sea_orm::{ActiveModelTrait, ConnectionTrait};
 
 use crate::hook::change::Assigned;
 
-/// Failed and dropped updates leave their entries; beyond this many the oldest goes, and its update
-/// then counts every column as changed.
-const UPDATES: usize = 4096;
-/// The same for writes whose old row is noted. An entry that is missing would be an event that is
-/// missing, or a save that fails, so it takes far more failed writes than can be under way together.
-const ROWS: usize = 65_536;
+/// Failed and dropped writes leave their entries; beyond this many the oldest goes. An update whose
+/// entry is missing counts every column as changed; a write whose events need the old row fails.
+///
+/// More than can be under way together, and few enough for the rows that failed writes leave.
+const CAPACITY: usize = 4096;
 
-static ASSIGNED: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(UPDATES)));
-static WITH_ROW: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::new(ROWS)));
+static ASSIGNED: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::default()));
+static WITH_ROW: LazyLock<Mutex<Stash>> = LazyLock::new(|| Mutex::new(Stash::default()));
 
 /// Which write.
 #[derive(Clone, PartialEq, Eq, Hash)]
@@ -47,8 +46,8 @@ impl Key {
 
 /// What was noted.
 pub(super) enum Noted {
-    /// The row that a delete is about to remove.
-    Delete(Row),
+    /// The row that a delete is about to remove, if there is one.
+    Delete(Option<Row>),
     /// The row that an insert is about to meet.
     Present,
     /// The columns that an update assigns, and the row as it is before if that is asked.
@@ -61,8 +60,8 @@ pub(super) type Row = Box<dyn Any + Send>;
 pub(super) fn note(key: Key, noted: Noted) {
     drop(take(&key));
     let stash = match noted {
-        Noted::Present | Noted::Update(_, None) => &ASSIGNED,
-        Noted::Delete(_) | Noted::Update(_, Some(_)) => &WITH_ROW,
+        Noted::Delete(None) | Noted::Present | Noted::Update(_, None) => &ASSIGNED,
+        Noted::Delete(Some(_)) | Noted::Update(_, Some(_)) => &WITH_ROW,
     };
     lock(stash).insert(key, noted);
 }
@@ -71,20 +70,36 @@ pub(super) fn take(key: &Key) -> Option<Noted> {
     lock(&ASSIGNED).remove(key).or_else(|| lock(&WITH_ROW).remove(key))
 }
 
+/// The note of an update whose key the database gives back in other words: in other letters where its
+/// collation ignores case, padded, or rounded.
+///
+/// It is the only one of its model on this connection, or there is no telling which it is.
+pub(super) fn take_sole_update(key: &Key) -> Option<Noted> {
+    let is_it = |(other, (_, noted)): &(&Key, &(u64, Noted))| {
+        other.connection == key.connection
+            && other.model == key.model
+            && matches!(noted, Noted::Update(..))
+    };
+    let mut found = Vec::new();
+    for stash in [&ASSIGNED, &WITH_ROW] {
+        found.extend(lock(stash).noted.iter().filter(is_it).map(|(other, _)| other.clone()));
+    }
+    match &found[..] {
+        [sole] => take(sole),
+        _ => None,
+    }
+}
+
+#[derive(Default)]
 struct Stash {
-    capacity: usize,
     noted: HashMap<Key, (u64, Noted)>,
     by_age: BTreeMap<u64, Key>,
     next: u64,
 }
 
 impl Stash {
-    fn new(capacity: usize) -> Self {
-        Self { capacity, noted: HashMap::new(), by_age: BTreeMap::new(), next: 0 }
-    }
-
     fn insert(&mut self, key: Key, noted: Noted) {
-        if self.by_age.len() >= self.capacity
+        if self.by_age.len() >= CAPACITY
             && let Some((_, oldest)) = self.by_age.pop_first()
         {
             self.noted.remove(&oldest);

@@ -34,6 +34,8 @@ pub(crate) fn supported(backend: DbBackend) -> Result<(), DbErr> {
 
 /// What a row binds besides the texts of its message.
 const ROW: usize = 160;
+/// What surrounds the name and the value of a header in the stored list.
+const HEADER: usize = 8;
 
 /// Inserts the messages in their order, with as few statements as the database takes well.
 ///
@@ -193,7 +195,8 @@ impl Dialect {
     fn together(self, messages: &[StagedMessage]) -> usize {
         let mut bytes = 0;
         let fits = |staged: &&StagedMessage| {
-            bytes += staged.message.size() + ROW;
+            let headers = staged.message.headers.len() * HEADER;
+            bytes += staged.message.size() + headers + ROW;
             bytes <= self.bytes()
         };
         let most = self.binds() / COLUMNS.len();

@@ -44,8 +44,8 @@ const BOUND: [Bound; COLUMNS.len() - 2] = [
     Bound("integer", None, |all| each(all, size)),
 ];
 
-/// The instant that stands for none: what was due in 1970 is due at once.
-const NEVER: DateTime<Utc> = DateTime::UNIX_EPOCH;
+/// The instant that stands for none: no event has one of that year. Midnight of 1 January of year 1.
+const NEVER: DateTime<Utc> = DateTime::from_timestamp(-62_135_596_800, 0).unwrap();
 
 /// Inserts the messages in their order.
 pub(super) fn statement(tables: &TableNames, messages: &[StagedMessage]) -> Statement {
@@ -96,7 +96,7 @@ fn insert(tables: &TableNames, condition: &str) -> String {
         "INSERT INTO {table} ({names}deliver_at, available_at)
 SELECT {chosen}due, due FROM (
     SELECT *, coalesce(
-        nullif(at, 'epoch'::timestamptz),
+        nullif(at, '0001-01-01 00:00:00+00'::timestamptz),
         statement_timestamp() + nullif(delay, -1) * interval '1 microsecond'
     ) AS due
     FROM unnest({arrays}${at}::timestamptz[], ${delay}::bigint[])

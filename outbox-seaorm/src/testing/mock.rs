@@ -16,6 +16,8 @@ use crate::statement::insert::COLUMNS;
 /// | a save that stages | those of the save, then one of [`append_staging`](Self::append_staging) |
 /// | an update with `#[outbox_hooks(before)]` | a query result with the old row, then as a save |
 /// | a delete that stages | a query result with the row, one exec result of the delete, then one of `append_staging` |
+/// | an insert of a composite key on MariaDB or MySQL | an empty query result, then as a save |
+/// | on SQLite, an update or a delete of those above | an exec result before the query result |
 /// | `stage`, `stage_all` | one of `append_staging` for each statement |
 ///
 /// A save takes the same as without the outbox: a query result where SeaORM has the database return

@@ -3,12 +3,12 @@
 use std::error::Error;
 
 use outbox_seaorm::{Emit, OutboxError};
-use sea_orm::{ActiveModelTrait, ConnectionTrait, IntoActiveModel, Set, TransactionTrait};
+use sea_orm::{ActiveModelTrait, IntoActiveModel, Set, TransactionTrait};
 
 use crate::database::{TestDatabase, count};
 use crate::on_all;
 use crate::shop::{ReportRequested, StockReserved, Unserializable, known, new_order, new_stock};
-use crate::shop::{order, stock};
+use crate::shop::{order, prevent_deletes, stock};
 use crate::staged::{payloads, types};
 
 on_all!(emit:
@@ -101,13 +101,7 @@ async fn a_delete_of_a_missing_row_emits_nothing(shop: TestDatabase) {
 }
 
 async fn a_delete_that_a_trigger_prevents_emits_nothing(shop: TestDatabase) {
-    let prevent = shop.choose(
-        "CREATE TRIGGER keep BEFORE DELETE ON stock FOR EACH ROW SIGNAL SQLSTATE '45000'",
-        "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
-         CREATE TRIGGER keep BEFORE DELETE ON stock FOR EACH ROW EXECUTE FUNCTION keep()",
-        "CREATE TRIGGER keep BEFORE DELETE ON stock BEGIN SELECT RAISE(IGNORE); END",
-    );
-    shop.db.execute_unprepared(prevent).await.unwrap();
+    prevent_deletes(&shop, "stock").await;
     let txn = shop.db.begin().await.unwrap();
     let saved = new_stock("A1", 2).insert(&txn).await.unwrap();
 

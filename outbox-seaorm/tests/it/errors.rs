@@ -121,6 +121,32 @@ async fn whichever_write_stands_is_named(shop: TestDatabase) {
     }
 }
 
+/// No grant helps against a policy, so none is named.
+#[tokio::test]
+async fn a_row_that_a_policy_refuses_is_no_missing_grant_on_postgres() {
+    on_postgres(|shop| async move {
+        let role = format!("shop_{}", outbox_seaorm::EventId::new().uuid().simple());
+        let grants = format!(
+            "CREATE ROLE {role} LOGIN PASSWORD '{ROLE_PASSWORD}'; GRANT ALL ON orders TO {role};
+             GRANT ALL ON SEQUENCE orders_id_seq TO {role};
+             GRANT INSERT ON outbox_message TO {role};
+             GRANT USAGE ON SEQUENCE outbox_position TO {role};
+             ALTER TABLE outbox_message ENABLE ROW LEVEL SECURITY"
+        );
+        shop.db.execute_unprepared(&grants).await.unwrap();
+        let db = shop.pool_as(&role).await;
+
+        let error = refused(&db).await;
+        db.close().await.unwrap();
+        let drop_role = format!("DROP OWNED BY {role}; DROP ROLE {role}");
+        shop.db.execute_unprepared(&drop_role).await.unwrap();
+
+        assert!(error.to_string().contains("row-level security"), "{error}");
+        assert!(!error.to_string().contains("GRANT"), "{error}");
+    })
+    .await;
+}
+
 /// An event that quotes itself where it does not serialize.
 #[derive(OutboxEvent)]
 #[outbox(type = "cards.entered", topic = "cards")]

@@ -4,13 +4,14 @@ use sea_orm::{ActiveModelTrait, ConnectionTrait, EntityTrait, Set, TransactionTr
 
 use crate::database::{TestDatabase, count};
 use crate::on_all;
-use crate::shop::{known, new_order, order};
+use crate::shop::{known, new_order, order, prevent_deletes};
 use crate::staged::{payloads, types};
 
 on_all!(hooks:
     a_column_set_to_the_value_it_had_counts_as_changed,
     a_delete_by_key_alone_stages_the_whole_row,
     a_delete_of_a_missing_row_stages_nothing,
+    a_delete_that_a_trigger_prevents_is_announced,
     a_failed_delete_leaves_nothing_for_the_next,
     a_failed_update_leaves_nothing_for_the_next,
     a_save_inserts_or_updates,
@@ -97,6 +98,24 @@ async fn a_delete_of_a_missing_row_stages_nothing(shop: TestDatabase) {
 
     assert_eq!(deleted.rows_affected, 0);
     assert_eq!(types(&shop.db).await, [""; 0]);
+}
+
+/// No hook learns how many rows went, as the crate's documentation says.
+async fn a_delete_that_a_trigger_prevents_is_announced(shop: TestDatabase) {
+    let txn = shop.db.begin().await.unwrap();
+    let placed = new_order(100).insert(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+    prevent_deletes(&shop, "orders").await;
+    let txn = shop.db.begin().await.unwrap();
+
+    let deleted = known(&placed).delete(&txn).await;
+    txn.commit().await.unwrap();
+
+    // On MariaDB a trigger can prevent only by an error.
+    let announced = deleted.is_ok();
+    assert_eq!(announced, shop.choose(false, true, true));
+    assert_eq!(count(&shop.db, "orders").await, 1);
+    assert_eq!(types(&shop.db).await.len(), 1 + usize::from(announced));
 }
 
 /// A row with a line cannot be deleted; what the hook noted of it must not survive.

@@ -1,11 +1,11 @@
 //! Many-to-many: junction rows are rows of an aggregate like any other.
 
 use sea_orm::{
-    ActiveModelTrait, ConnectionTrait, DatabaseTransaction, IntoActiveModel, Schema, Set,
-    TransactionTrait,
+    ActiveModelTrait, ConnectionTrait, DatabaseTransaction, IntoActiveModel, IsolationLevel,
+    Schema, Set, TransactionTrait,
 };
 
-use crate::database::{TestDatabase, count};
+use crate::database::{TestDatabase, count, on_mariadb};
 use crate::on_all;
 use crate::staged::{payloads, types};
 
@@ -14,6 +14,7 @@ on_all!(junction:
     a_junction_row_that_goes_stages,
     a_junction_row_that_was_there_already_stages_nothing,
     a_junction_row_with_a_key_of_its_own_that_was_there_already_stages_nothing,
+    an_update_of_nothing_but_its_key_stages_nothing,
     junction_rows_stage_when_both_ends_are_new,
     junction_rows_that_go_with_their_parent_stage_nothing,
 );
@@ -181,6 +182,42 @@ async fn junction_rows_stage_when_both_ends_are_new(shop: TestDatabase) {
     assert_eq!(types(&shop.db).await, WRITTEN);
     let expected = format!(r#"{{"kind":"Labelled","article":{},"label":1}}"#, article.id);
     assert_eq!(payloads(&shop.db).await[0], expected);
+}
+
+/// As from a form in which nothing was filled in: SeaORM sends no UPDATE then.
+async fn an_update_of_nothing_but_its_key_stages_nothing(shop: TestDatabase) {
+    let (txn, _) = written(&shop).await;
+    shop.sent("");
+
+    let key = filing::ActiveModel { id: Set(1), ..Default::default() };
+    let found = key.update(&txn).await.unwrap();
+    txn.commit().await.unwrap();
+
+    assert_eq!(found.article_id, 1);
+    assert_eq!(shop.sent("UPDATE"), [""; 0]);
+    assert_eq!(types(&shop.db).await, WRITTEN);
+}
+
+/// The transaction's snapshot still shows the row, and its insert writes it anew.
+#[tokio::test]
+async fn a_junction_row_that_went_meanwhile_stages_on_mariadb() {
+    on_mariadb(|shop| async move {
+        let (txn, article) = written(&shop).await;
+        txn.commit().await.unwrap();
+        let repeatable = Some(IsolationLevel::RepeatableRead);
+        let txn = shop.db.begin_with_config(repeatable, None).await.unwrap();
+        assert_eq!(count(&txn, "labelling").await, 2);
+        shop.db.execute_unprepared("DELETE FROM labelling WHERE label_id = 1").await.unwrap();
+
+        let mut article = article.into_active_model();
+        article.labels.append(label::ActiveModel::builder().set_name("outbox"));
+        article.save(&txn).await.unwrap();
+        txn.commit().await.unwrap();
+
+        assert_eq!(count(&shop.db, "labelling").await, 3);
+        assert_eq!(types(&shop.db).await[3..], ["articles.labelled", "articles.labelled"]);
+    })
+    .await;
 }
 
 async fn a_junction_row_that_was_there_already_stages_nothing(shop: TestDatabase) {

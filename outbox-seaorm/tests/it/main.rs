@@ -1,4 +1,4 @@
-//! Staging on real databases: each promise on SQLite and on PostgreSQL.
+//! Staging on real databases: each promise on SQLite, PostgreSQL and MariaDB.
 
 #![expect(
     clippy::expect_used,
@@ -36,6 +36,7 @@ mod retry;
 mod schema;
 mod settings;
 mod shop;
+mod sqlite_turn;
 mod stage;
 mod staged;
 mod store_connect;

@@ -6,6 +6,8 @@ use outbox_seaorm::OutboxEvent;
 use sea_orm::{ConnectionTrait, DatabaseConnection, Schema, Set};
 use serde::Serialize;
 
+use crate::database::TestDatabase;
+
 #[derive(Clone, Debug, Serialize, OutboxEvent)]
 #[outbox(type = "orders.order_placed", version = 1, topic = "orders", key = order_id, ordered)]
 pub(crate) struct OrderPlaced {
@@ -182,4 +184,19 @@ pub(crate) async fn create_tables(db: &DatabaseConnection) {
     ] {
         db.execute(&table).await.unwrap();
     }
+}
+
+/// Lets a trigger keep the rows of a table.
+pub(crate) async fn prevent_deletes(shop: &TestDatabase, table: &str) {
+    let on_mariadb = "FOR EACH ROW SIGNAL SQLSTATE '45000'";
+    let on_postgres = "FOR EACH ROW EXECUTE FUNCTION keep()";
+    let on_sqlite = "BEGIN SELECT RAISE(IGNORE); END";
+    if shop.is_postgres() {
+        let keep = "CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql
+            AS 'BEGIN RETURN NULL; END'";
+        shop.db.execute_unprepared(keep).await.unwrap();
+    }
+    let body = shop.choose(on_mariadb, on_postgres, on_sqlite);
+    let trigger = format!("CREATE TRIGGER keep BEFORE DELETE ON {table} {body}");
+    shop.db.execute_unprepared(&trigger).await.unwrap();
 }

@@ -137,7 +137,7 @@ async fn calls_after_commits_that_come_together_are_one_wake_up() {
 #[tokio::test]
 async fn a_listener_hears_commits_and_says_at_first_that_it_may_have_missed_some() {
     on_postgres(|shop| async move {
-        let listener = WakeListener::new(&shop.pool(1).await, &TableNames::default());
+        let listener = WakeListener::new(&shop.pool(1).await, &TableNames::default()).unwrap();
         within(listener.woken()).await;
 
         let txn = shop.db.begin().await.unwrap();
@@ -159,7 +159,7 @@ async fn a_listener_hears_commits_and_says_at_first_that_it_may_have_missed_some
 #[tokio::test]
 async fn a_listener_that_lost_its_connection_finds_another_one() {
     on_postgres(|shop| async move {
-        let listener = WakeListener::new(&shop.pool(1).await, &TableNames::default());
+        let listener = WakeListener::new(&shop.pool(1).await, &TableNames::default()).unwrap();
         within(listener.woken()).await;
 
         let end = "SELECT pg_terminate_backend(pid)::text FROM pg_stat_activity

@@ -3,12 +3,15 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use outbox_core::{FailureKind, OutboxMessage};
+use outbox_core::{FailureKind, OutboxMessage, Withheld};
 use tokio::time::Instant;
 
 use super::held::Held;
 use super::trouble::Trouble;
 use crate::gate::{Gate, Passage};
+
+/// Records of a destination that stay in memory while it is shut.
+const PROBES: usize = 10;
 
 /// Where a record goes: to a topic, through the publisher that its transport names.
 ///
@@ -22,6 +25,12 @@ pub(super) struct Destination {
 impl Destination {
     pub(super) fn of(message: &OutboxMessage) -> Self {
         Self { topic: Arc::clone(&message.topic), transport: message.transport.clone() }
+    }
+
+    /// All that goes there, as a read leaves it out.
+    pub(super) fn withheld(&self) -> Withheld {
+        let Self { topic, transport } = self.clone();
+        Withheld::Destination { topic, transport }
     }
 }
 
@@ -81,6 +90,22 @@ impl Destinations {
             }
         }
         None
+    }
+
+    /// Destinations that are shut and have a record to probe with: more of theirs would only take up
+    /// memory.
+    pub(super) fn withheld(&self) -> impl Iterator<Item = Withheld> + '_ {
+        let withheld = |queue: &DestinationQueue| {
+            queue.gate.is_shut() && (queue.gate.is_probing() || !queue.ready.is_empty())
+        };
+        let shut = self.queues.iter().filter(move |(_, queue)| withheld(queue));
+        shut.map(|(to, _)| to.withheld())
+    }
+
+    /// Takes away what destinations that are shut have beyond a few records to probe with.
+    pub(super) fn shed(&mut self) -> Vec<Held> {
+        let shut = self.queues.values_mut().filter(|queue| queue.gate.is_shut());
+        shut.flat_map(|queue| queue.ready.split_off(queue.ready.len().min(PROBES))).collect()
     }
 
     /// Whether any destination has a record to send.

@@ -6,6 +6,11 @@ use outbox_core::Position;
 
 use super::held::Entry;
 
+/// Records of a key that may wait in memory; more of them would crowd out those of other keys.
+const MANY: usize = 64;
+/// So few that the next read can be waited for.
+const FEW: usize = 16;
+
 /// What is to be done with a record of a key.
 #[derive(Debug)]
 pub(super) enum Admission {
@@ -25,14 +30,22 @@ pub(super) struct KeyQueue {
     waiting: BTreeMap<Position, Entry>,
     /// Records that failed and wait to be due again; later ones wait for them.
     failed: BTreeSet<Position>,
+    /// Records that were let go of before they were sent: later ones wait until they are read anew.
+    shed: BTreeSet<Position>,
+    /// Scheduled records that are due before all that was staged earlier is read.
+    early: BTreeSet<Position>,
     parked: bool,
 }
 
 impl KeyQueue {
-    /// Takes a record that was read.
-    pub(super) fn admit(&mut self, entry: Entry) -> Admission {
+    /// Takes a record that was read; `early` if earlier ones may be unread.
+    pub(super) fn admit(&mut self, entry: Entry, early: bool) -> Admission {
         if self.parked {
             return Admission::Park(Box::new(entry));
+        }
+        self.shed.remove(&entry.position());
+        if early {
+            self.early.insert(entry.position());
         }
         self.waiting.insert(entry.position(), entry);
         self.next().map_or(Admission::Wait, |entry| Admission::Next(Box::new(entry)))
@@ -65,6 +78,8 @@ impl KeyQueue {
     pub(super) fn park(&mut self) -> Vec<Entry> {
         self.busy = None;
         self.failed.clear();
+        self.shed.clear();
+        self.early.clear();
         self.parked = true;
         std::mem::take(&mut self.waiting).into_values().collect()
     }
@@ -74,9 +89,60 @@ impl KeyQueue {
         self.parked = false;
     }
 
+    /// Lets go of the record that was the next.
+    pub(super) fn shed(&mut self, position: Position) {
+        self.leave(position);
+        self.shed.insert(position);
+    }
+
+    /// Lets go of what waits in memory beyond what is of use soon, if it `stays_away` then.
+    pub(super) fn shed_waiting(&mut self, stays_away: impl Fn(Position) -> bool) -> Vec<Position> {
+        let blocked = self.awaits_failed() || self.busy.is_none();
+        let room = if blocked { 0 } else { MANY };
+        let excess = self.waiting.keys().copied().skip(room).filter(|at| stays_away(*at));
+        let excess: Vec<Position> = excess.collect();
+        for position in &excess {
+            self.waiting.remove(position);
+        }
+        self.shed.extend(&excess);
+        excess
+    }
+
+    /// All records up to here are read: one that was let go of and is not `known` is gone, and none is
+    /// early. Returns the one that may go now.
+    pub(super) fn read_up_to(
+        &mut self,
+        seen: Position,
+        known: impl Fn(Position) -> bool,
+    ) -> Option<Entry> {
+        if self.shed.is_empty() && self.early.is_empty() {
+            return None;
+        }
+        self.shed.retain(|position| *position > seen || known(*position));
+        self.early.retain(|position| *position > seen);
+        self.next()
+    }
+
     /// Whether nothing needs to be remembered.
     pub(super) fn is_idle(&self) -> bool {
-        self.busy.is_none() && self.waiting.is_empty() && self.failed.is_empty() && !self.parked
+        self.busy.is_none()
+            && self.waiting.is_empty()
+            && self.failed.is_empty()
+            && self.shed.is_empty()
+            && !self.parked
+    }
+
+    /// Whether more records of the key would only take up memory.
+    ///
+    /// While one that failed is awaited, none is wanted. `already` says that none is read now, so that
+    /// reading does not begin again for each record that is sent.
+    pub(super) fn is_full(&self, already: bool) -> bool {
+        let ready = self.waiting.len().saturating_sub(self.early.len());
+        self.awaits_failed() || ready >= if already { FEW } else { MANY }
+    }
+
+    fn awaits_failed(&self) -> bool {
+        self.busy.is_none() && !self.failed.is_empty()
     }
 
     /// Records that failed and are awaited.
@@ -96,7 +162,9 @@ impl KeyQueue {
         }
         let first = self.waiting.first_entry()?;
         let position = *first.key();
-        if self.failed.first().is_some_and(|failed| *failed < position) {
+        let earlier = |other: &Position| *other < position;
+        let waits = [&self.failed, &self.shed].iter().any(|set| set.first().is_some_and(earlier));
+        if waits || self.early.contains(&position) {
             return None;
         }
         self.failed.remove(&position);

@@ -5,11 +5,14 @@ use std::time::Duration;
 
 use outbox_core::{
     KeyRef, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark, UndecodableRow,
+    Withheld,
 };
 use tokio::time::Instant;
 
+use super::destinations::Destination;
 use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
+use super::left_out::LeftOut;
 
 /// A record that is queued, in flight, or whose outcome is not written yet.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +26,17 @@ struct Known {
 pub(super) struct LaneAnswer {
     pub(super) records: Vec<OutboxRecord>,
     pub(super) undecodable: Vec<UndecodableRow>,
+}
+
+/// How much of the lane an answer is about.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Extent {
+    /// All of it.
+    All,
+    /// All up to this position.
+    Reached(Position),
+    /// All up to its last record.
+    ToLast,
 }
 
 /// The part of a lane that is in memory, between its floor and its cursor.
@@ -46,6 +60,8 @@ pub(super) struct LaneWindow {
     pub(super) stale: Vec<Held>,
     floor: Position,
     cursor: Position,
+    /// Up to where the lane is read, but for what is withheld.
+    read_to: Position,
     stamps: VecDeque<(u64, Position)>,
     reading: bool,
     /// The floor was moved back while a read was under way, whose answer then proves nothing.
@@ -53,6 +69,7 @@ pub(super) struct LaneWindow {
     known: BTreeMap<Position, Known>,
     held_bytes: usize,
     keys: HashMap<KeyRef, KeyQueue>,
+    left_out: LeftOut,
 }
 
 impl LaneWindow {
@@ -72,12 +89,14 @@ impl LaneWindow {
             stale: Vec::new(),
             floor: Position(0),
             cursor: Position(0),
+            read_to: Position(0),
             stamps: VecDeque::new(),
             reading: false,
             rewound: false,
             known: BTreeMap::new(),
             held_bytes: 0,
             keys,
+            left_out: LeftOut::default(),
         }
     }
 
@@ -87,36 +106,131 @@ impl LaneWindow {
         LaneRead { lane: self.lease.lane, floor: self.floor }
     }
 
+    /// Decides what the next read leaves out: these destinations, and keys that are full.
+    ///
+    /// What was left out until now and is wanted again is read from where its records begin.
+    pub(super) fn withhold(&mut self, destinations: &[Withheld]) {
+        let keys = &self.keys;
+        let again = self.left_out.keep(|withheld| stays(withheld, keys, destinations));
+        if let Some(floor) = again {
+            self.floor = self.floor.min(floor);
+            self.read_to = self.read_to.min(floor);
+        }
+        let full = self.keys.iter().filter(|(_, queue)| queue.is_full(false));
+        let full = full.map(|(key, _)| Withheld::Key(key.clone()));
+        for withheld in destinations.iter().cloned().chain(full) {
+            self.left_out.add(withheld, self.floor);
+        }
+    }
+
+    /// What reads leave out now.
+    pub(super) fn withheld(&self) -> impl Iterator<Item = &Withheld> {
+        self.left_out.iter()
+    }
+
+    /// Whether something that reads leave out is wanted again.
+    pub(super) fn lacks_withheld(&self, destinations: &[Withheld]) -> bool {
+        self.left_out.iter().any(|withheld| !stays(withheld, &self.keys, destinations))
+    }
+
+    /// Lets go of a record of a destination that is shut, and of those that wait behind it.
+    pub(super) fn shed(&mut self, held: &Held) {
+        if held.token != self.lease.token {
+            return;
+        }
+        let position = held.reference().position;
+        let mut gone = vec![position];
+        if let Some(key) = held.record.key() {
+            let queue = self.keys.entry(key).or_default();
+            if held.record.attempts > 0 {
+                queue.failed(position);
+            } else {
+                queue.shed(position);
+            }
+            gone.extend(queue.shed_waiting(|at| stays_away(&self.known, at)));
+        }
+        self.leave_out(Destination::of(&held.record.message).withheld(), &gone);
+    }
+
+    /// Lets go of records that need not wait in memory: those of a key that waits for a failed one,
+    /// and those far behind in a long queue.
+    pub(super) fn shed_excess(&mut self) {
+        let known = &self.known;
+        let full = self.keys.iter_mut().filter(|(_, queue)| queue.is_full(false));
+        let excess =
+            full.map(|(key, queue)| (key.clone(), queue.shed_waiting(|at| stays_away(known, at))));
+        for (key, positions) in excess.collect::<Vec<_>>() {
+            self.leave_out(Withheld::Key(key), &positions);
+        }
+    }
+
+    /// Records of keys that may go now, because the lane is read far enough.
+    pub(super) fn freed(&mut self) -> Vec<Entry> {
+        let (known, left_out) = (&self.known, &self.left_out);
+        let mut freed = Vec::new();
+        self.keys.retain(|key, queue| {
+            let read_to = left_out.read_to(key, self.read_to);
+            freed.extend(queue.read_up_to(read_to, |at| known.contains_key(&at)));
+            !queue.is_idle()
+        });
+        freed
+    }
+
+    /// What is forgotten here is read when it is wanted again.
+    fn leave_out(&mut self, withheld: Withheld, gone: &[Position]) {
+        let Some(first) = gone.iter().min() else { return };
+        self.left_out.add_below(withheld, Position(first.0 - 1).min(self.floor));
+        for position in gone {
+            self.forget(*position);
+        }
+    }
+
     /// Takes the lane's part of an answer and returns what is new, in order of position: a record
     /// that was scheduled takes no place before those of its key that came first.
     pub(super) fn accept(
         &mut self,
         from: Position,
         answer: LaneAnswer,
-        truncated: bool,
+        extent: Extent,
         mark: ReadMark,
     ) -> Vec<Entry> {
-        let now = Instant::now();
-        let mut last = None;
-        let token = self.lease.token;
+        let new = answer.records.iter().filter(|record| record.available_at.is_none());
+        let last = new.map(|record| record.reference.position).max();
+        self.cursor = self.cursor.max(last.unwrap_or_default());
+        let fresh = self.take_in(answer);
+        let seen = match extent {
+            Extent::All => Position(i64::MAX),
+            Extent::Reached(reached) => reached,
+            // A cut answer says nothing about what lies behind its last record.
+            Extent::ToLast => last.unwrap_or(from),
+        };
+        if let Extent::Reached(reached) = extent {
+            self.cursor = self.cursor.max(reached);
+        }
+        if !self.rewound {
+            // Where nothing was left out, it is read as far as there is anything.
+            let last = fresh.iter().map(Entry::position).max().unwrap_or_default();
+            self.read_to = self.read_to.max(seen.min(last.max(self.cursor)));
+        }
+        self.advance(seen, mark);
+        self.end_read();
+        fresh
+    }
+
+    /// What of an answer is new, in order of position.
+    fn take_in(&mut self, answer: LaneAnswer) -> Vec<Entry> {
+        let (token, read_at) = (self.lease.token, Instant::now());
         let mut fresh = Vec::with_capacity(answer.records.len() + answer.undecodable.len());
         for record in answer.records {
-            let position = record.reference.position;
             let due = record.available_at.is_some();
-            if !due {
-                self.cursor = self.cursor.max(position);
-                last = last.max(Some(position));
-            }
-            if self.hold(position, record.message.size(), due) {
-                fresh.push(Entry::Record(Held { record, token, read_at: now }));
+            if self.hold(record.reference.position, record.message.size(), due) {
+                fresh.push(Entry::Record(Held { record, token, read_at }));
             }
         }
         let broken = answer.undecodable.into_iter();
         let broken = broken.filter(|row| self.hold(row.reference.position, 0, true));
         fresh.extend(broken.map(|row| Entry::Broken(row, token)));
         fresh.sort_by_key(Entry::position);
-        self.advance(from, last, truncated, mark);
-        self.end_read();
         fresh
     }
 
@@ -135,7 +249,10 @@ impl LaneWindow {
 
     /// Reads from before this position again: something appeared there that was out of sight.
     pub(super) fn rewind(&mut self, position: Position) {
-        self.floor = self.floor.min(Position(position.0 - 1));
+        let before = Position(position.0 - 1);
+        self.floor = self.floor.min(before);
+        // It may be among what is withheld, and then the floor passes it once more.
+        self.left_out.rewind(before);
         self.rewound = self.reading;
     }
 
@@ -155,7 +272,11 @@ impl LaneWindow {
     /// Puts a record in its place: at once, behind others of its key, or aside.
     pub(super) fn admit(&mut self, entry: Entry) -> Admission {
         match entry.key() {
-            Some(key) => self.key(&key).admit(entry),
+            Some(key) => {
+                let read_to = self.left_out.read_to(&key, self.read_to);
+                let early = entry.was_scheduled() && entry.position() > read_to;
+                self.key(&key).admit(entry, early)
+            }
             None => Admission::Next(Box::new(entry)),
         }
     }
@@ -215,13 +336,11 @@ impl LaneWindow {
         true
     }
 
-    fn advance(&mut self, from: Position, last: Option<Position>, truncated: bool, mark: ReadMark) {
+    fn advance(&mut self, seen: Position, mark: ReadMark) {
         if self.rewound {
             // The read began behind the new floor, or left out a record that is not held any more.
             return;
         }
-        // A cut answer says nothing about what lies behind its last record.
-        let seen = if truncated { last.unwrap_or(from) } else { Position(i64::MAX) };
         let decided = match mark {
             ReadMark::Ordered => Some(self.cursor),
             ReadMark::Horizon(horizon) => self.decided_below(horizon, seen),
@@ -246,5 +365,19 @@ impl LaneWindow {
             self.stamps.pop_front();
         }
         decided
+    }
+}
+
+/// Whether a record that is let go of comes back only when it is wanted again: one that was scheduled
+/// or tried before would come straight back.
+fn stays_away(known: &BTreeMap<Position, Known>, position: Position) -> bool {
+    known.get(&position).is_some_and(|known| !known.due)
+}
+
+/// Whether reads go on leaving this out.
+fn stays(withheld: &Withheld, keys: &HashMap<KeyRef, KeyQueue>, destinations: &[Withheld]) -> bool {
+    match withheld {
+        Withheld::Destination { .. } => destinations.contains(withheld),
+        Withheld::Key(key) => keys.get(key).is_some_and(|queue| queue.is_full(true)),
     }
 }

@@ -11,6 +11,7 @@ mod drain;
 mod held;
 mod key_queue;
 mod lane_window;
+mod left_out;
 mod pace;
 mod publish;
 mod read;

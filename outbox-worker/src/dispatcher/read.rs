@@ -1,19 +1,19 @@
 //! Bringing due records in.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{
     Batch, DeadReason, Lane, LaneRead, LeaseToken, OutcomeKind, Position, ReadMark, ReadRequest,
-    StoreError, UndecodableRow,
+    StoreError, UndecodableRow, Withheld,
 };
 use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running, bounded};
 use super::held::Ticket;
-use super::lane_window::LaneAnswer;
+use super::lane_window::{Extent, LaneAnswer, LaneWindow};
 use super::pace::Pace;
 use super::publish::Death;
 
@@ -24,7 +24,24 @@ pub(super) type ReadAnswer = Result<Batch, StoreError>;
 pub(super) struct ReadTicket {
     reader: usize,
     due_only: bool,
+    withholds: bool,
     lanes: Vec<(LaneRead, LeaseToken)>,
+}
+
+impl ReadTicket {
+    /// How much of each lane the answer is about.
+    fn extents(&self, batch: &Batch) -> Vec<Extent> {
+        let reached: HashMap<Lane, Position> = batch.reached.iter().copied().collect();
+        let extent = |(read, _): &(LaneRead, LeaseToken)| match reached.get(&read.lane) {
+            // No new record was looked at.
+            _ if self.due_only => Extent::ToLast,
+            Some(reached) => Extent::Reached(*reached),
+            // Where something is withheld, a store may have stopped anywhere.
+            None if batch.truncated || self.withholds => Extent::ToLast,
+            None => Extent::All,
+        };
+        self.lanes.iter().map(extent).collect()
+    }
 }
 
 /// One of the reads that may run at once.
@@ -46,6 +63,7 @@ const DUE_ONLY: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
 impl Desk {
     pub(super) fn start_reading(&mut self, now: Instant) {
+        self.look_for_withheld();
         let due = |reader: &Reader| !reader.running && reader.pace.next() <= now;
         if self.is_quiet() {
             // An idle worker asks for all of its lanes in one statement.
@@ -84,19 +102,33 @@ impl Desk {
         self.readers.iter().any(|reader| reader.running)
     }
 
+    /// Reads soon if something that reads left out is wanted again, and there is room for it.
+    fn look_for_withheld(&mut self) {
+        let destinations: Vec<Withheld> = self.destinations.withheld().collect();
+        let lacks = |window: &LaneWindow| window.lacks_withheld(&destinations);
+        if self.lanes.values().any(lacks) && matches!(self.room(), Some((_, false))) {
+            self.look();
+        }
+    }
+
     fn start_read(&mut self, now: Instant, reader: usize, parts: usize) {
         self.readers[reader].pace.begin(now);
+        self.make_room();
         let Some((records, due_only)) = self.room() else {
             return self.readers[reader].pace.wait_for_room();
         };
         let mine = |lane: Lane| usize::from(lane.number()) % parts == reader;
-        let mut ticket = ReadTicket { reader, due_only, lanes: Vec::new() };
+        let destinations: Vec<Withheld> = self.destinations.withheld().collect();
+        let mut without: HashSet<Withheld> = HashSet::new();
+        let mut ticket = ReadTicket { reader, due_only, withholds: false, lanes: Vec::new() };
         let mut known = Vec::new();
         let mut lanes = Vec::new();
         for (lane, window) in &mut self.lanes {
             if !mine(*lane) || window.is_reading() || window.closing || window.deadline <= now {
                 continue;
             }
+            window.withhold(&destinations);
+            without.extend(window.withheld().cloned());
             let read = window.begin_read();
             known.extend(window.known());
             ticket.lanes.push((read, window.lease.token));
@@ -107,14 +139,34 @@ impl Desk {
             return self.readers[reader].pace.found_nothing();
         }
         self.readers[reader].running = true;
+        ticket.withholds = !without.is_empty();
         let bytes = self.parts.settings.read_bytes;
-        let request = ReadRequest { lanes, known, without: Vec::new(), records, bytes };
+        let without = without.into_iter().collect();
+        let request = ReadRequest { lanes, known, without, records, bytes };
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
         let span = tracing::info_span!("outbox.read", lanes = request.lanes.len());
         self.spawn(Running::Read(ticket), span, async move {
             Answer::Read(bounded(limit, store.read(&request)).await)
         });
+    }
+
+    /// Lets go of what cannot be sent now if half of the memory is taken.
+    fn make_room(&mut self) {
+        let settings = &self.parts.settings;
+        let (records, bytes) = self.held();
+        if records < settings.held_records.get() / 2 && bytes < settings.held_bytes / 2 {
+            return;
+        }
+        for held in self.destinations.shed() {
+            // One that was scheduled is not told from one that is gone once it is out of sight.
+            if held.record.available_at.is_some() && held.record.attempts == 0 {
+                self.destinations.put_back(held);
+            } else if let Some(window) = self.lanes.get_mut(&held.reference().lane) {
+                window.shed(&held);
+            }
+        }
+        self.lanes.values_mut().for_each(LaneWindow::shed_excess);
     }
 
     /// How many records may be read, and whether only those that are due again.
@@ -137,21 +189,25 @@ impl Desk {
         };
         self.reading.worked();
         let found = !batch.is_empty();
-        let truncated = batch.truncated;
         // A read that left out the new records says nothing about late commits among them.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
+        let extents = ticket.extents(&batch);
         let mut answers = by_lane(batch);
         let mut fresh = false;
-        for (read, token) in ticket.lanes {
+        for ((read, token), extent) in ticket.lanes.into_iter().zip(extents) {
             let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
             if window.lease.token != token {
                 continue;
             }
             let answer = answers.remove(&read.lane).unwrap_or_default();
-            let entries = window.accept(read.floor, answer, truncated, mark);
+            let entries = window.accept(read.floor, answer, extent, mark);
             fresh |= !entries.is_empty();
             for entry in entries {
                 self.admit(read.lane, entry);
+            }
+            let freed = self.lanes.get_mut(&read.lane).map(LaneWindow::freed);
+            for entry in freed.unwrap_or_default() {
+                self.take_turn(entry);
             }
         }
         self.say_deaths();

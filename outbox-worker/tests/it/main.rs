@@ -7,6 +7,7 @@ mod dispatcher_calm;
 mod dispatcher_delivery;
 mod dispatcher_lease;
 mod dispatcher_logs;
+mod dispatcher_memory;
 mod dispatcher_order;
 mod logs;
 #[cfg(feature = "sns")]

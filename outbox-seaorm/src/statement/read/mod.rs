@@ -75,5 +75,6 @@ impl Without {
 }
 
 fn json_pairs(pairs: &[(&str, &str)]) -> String {
-    serde_json::Value::from_iter(pairs.iter().map(|(one, other)| vec![*one, *other])).to_string()
+    let pairs = pairs.iter().map(|(one, other)| vec![*one, *other]);
+    pairs.collect::<serde_json::Value>().to_string()
 }

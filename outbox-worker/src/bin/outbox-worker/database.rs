@@ -52,7 +52,9 @@ pub(crate) async fn wakes(settings: &Settings) -> Result<Option<Arc<dyn WakeSour
         return Ok(None);
     }
     let db = connect(settings, NonZeroU32::MIN).await?;
-    Ok(Some(Arc::new(WakeListener::new(&db, &tables(settings)?))))
+    let listener = WakeListener::new(&db, &tables(settings)?);
+    let listener = listener.map_err(|error| ExitReason::new("wake-ups cannot be heard", error))?;
+    Ok(Some(Arc::new(listener)))
 }
 
 /// The names of the outbox tables.

@@ -1,0 +1,230 @@
+//! What cannot be sent now takes no room in memory from what can.
+
+use std::collections::BTreeMap;
+use std::num::{NonZeroU32, NonZeroUsize};
+use std::time::Duration;
+
+use outbox_core::{EventId, FailureKind, Lane, OutboxMessage, Schedule};
+use outbox_testing::{CommitOrder, SentMessage, Times};
+
+use crate::rig::{Rig, failure, message, ordered};
+
+/// Several times what may be held in memory.
+const QUEUE: usize = 400;
+const OTHERS: usize = 20;
+
+const COMMITS: [CommitOrder; 3] =
+    [CommitOrder::Numbered, CommitOrder::Ordered, CommitOrder::Unknown];
+
+fn rig(commits: CommitOrder) -> Rig {
+    let mut rig = Rig::with_commits(commits);
+    rig.settings.held_records = NonZeroUsize::new(100).unwrap();
+    rig.settings.read_records = NonZeroU32::new(30).unwrap();
+    rig
+}
+
+fn stage(rig: &Rig, message: impl Fn() -> OutboxMessage, times: usize) -> Vec<EventId> {
+    (0..times).map(|_| rig.store.stage(message()).id).collect()
+}
+
+/// A key that shares its lane with this one.
+fn neighbour(topic: &str, key: &str) -> String {
+    let lane = Lane::of_key(topic, key);
+    let mut others = (0..).map(|number: u32| number.to_string());
+    others.find(|other| other != key && Lane::of_key(topic, other) == lane).unwrap()
+}
+
+fn accepted(rig: &Rig, of: impl Fn(&SentMessage) -> bool) -> Vec<EventId> {
+    let sent = rig.publisher.sent();
+    let accepted = sent.iter().filter(|one| one.was_accepted() && of(one));
+    accepted.map(|one| one.id).collect()
+}
+
+fn sorted(mut ids: Vec<EventId>) -> Vec<EventId> {
+    ids.sort_unstable();
+    ids
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_topic_holds_back_no_other_and_is_sent_once_it_heals() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let closed = |message: &OutboxMessage| &*message.topic == "closed";
+        rig.publisher.fail_when(closed, Times::Always, failure(FailureKind::Destination));
+        let waiting = stage(&rig, || message("closed"), QUEUE);
+        let worker = rig.start();
+        rig.pass(Duration::from_secs(1)).await;
+        assert!(worker.figures.failed(FailureKind::Destination) > 0);
+
+        let others = stage(&rig, || message("open"), OTHERS);
+        let sent = rig.accepted(OTHERS).await;
+        rig.publisher.recover();
+        rig.until_empty().await;
+
+        assert_eq!(sorted(sent), sorted(others));
+        assert_eq!(sorted(accepted(&rig, |one| &*one.topic == "closed")), sorted(waiting));
+        worker.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_keys_of_a_paused_topic_are_in_order_once_it_heals() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let closed = |message: &OutboxMessage| &*message.topic == "closed";
+        rig.publisher.fail_when(closed, Times::Always, failure(FailureKind::Destination));
+        let mut expected: BTreeMap<String, Vec<EventId>> = BTreeMap::new();
+        for number in 0..QUEUE {
+            let key = (number % 50).to_string();
+            let id = rig.store.stage(ordered("closed", &key)).id;
+            expected.entry(key).or_default().push(id);
+        }
+        let worker = rig.start();
+        rig.pass(Duration::from_secs(1)).await;
+
+        let others = stage(&rig, || message("open"), OTHERS);
+        let sent = rig.accepted(OTHERS).await;
+        rig.publisher.recover();
+        rig.until_empty().await;
+
+        assert_eq!(sorted(sent), sorted(others));
+        for (key, ids) in expected {
+            assert_eq!(accepted(&rig, |one| one.key.as_ref() == Some(&key)), ids);
+        }
+        worker.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_with_a_long_queue_holds_back_no_other_of_its_lane() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let hot = |message: &OutboxMessage| message.ordering_key.as_deref() == Some("hot");
+        let gate = rig.publisher.hold_when(hot);
+        let queue = stage(&rig, || ordered("orders", "hot"), QUEUE);
+        let worker = rig.start();
+        let other = neighbour("orders", "hot");
+
+        let others = stage(&rig, || ordered("orders", &other), OTHERS);
+        let sent = rig.accepted(OTHERS).await;
+        gate.release();
+        rig.until_empty().await;
+
+        assert_eq!(sent, others);
+        assert_eq!(accepted(&rig, |one| one.key.as_deref() == Some("hot")), queue);
+        worker.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_for_a_failed_head_holds_back_nothing_else() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let head = failed_head(&rig);
+        let queue = stage(&rig, || ordered("orders", "waits"), QUEUE);
+        let worker = rig.start();
+        rig.until("a failure", |store| store.pending().iter().any(|one| one.attempts > 0)).await;
+        let other = neighbour("orders", "waits");
+
+        let others = stage(&rig, || ordered("orders", &other), OTHERS);
+        let sent = rig.accepted(OTHERS).await;
+        rig.until_empty().await;
+
+        assert_eq!(sent, others);
+        let in_order = [vec![head], queue].concat();
+        assert_eq!(accepted(&rig, |one| one.key.as_deref() == Some("waits")), in_order);
+        worker.stop().await;
+    }
+}
+
+/// A worker that begins with keys that wait learns of them before it reads.
+#[tokio::test(start_paused = true)]
+async fn a_new_owner_reads_nothing_that_waits_for_a_failed_head() {
+    let rig = rig(CommitOrder::Ordered);
+    let head = rig.store.stage(ordered("orders", "waits")).id;
+    let mut later = failure(FailureKind::Transient);
+    later.retry_after = Some(Duration::from_mins(1));
+    rig.publisher.fail_next(later);
+    let worker = rig.start();
+    rig.until("a failure", |store| store.pending().iter().any(|one| one.attempts > 0)).await;
+    worker.stop().await;
+    let queue = stage(&rig, || ordered("orders", "waits"), QUEUE);
+    let others = stage(&rig, || message("orders"), OTHERS);
+
+    let worker = rig.start();
+    let sent = rig.accepted(OTHERS).await;
+    rig.until_empty().await;
+
+    assert_eq!(sorted(sent), sorted(others));
+    let in_order = [vec![head], queue].concat();
+    assert_eq!(accepted(&rig, |one| one.key.as_deref() == Some("waits")), in_order);
+    worker.stop().await;
+}
+
+/// Where each of these was sent.
+fn order(rig: &Rig, staged: &[EventId]) -> Vec<usize> {
+    let sent = rig.publisher.accepted();
+    let place = |id: &EventId| sent.iter().position(|sent| sent == id).unwrap();
+    staged.iter().map(place).collect()
+}
+
+/// A head that fails once and is then due in a minute.
+fn failed_head(rig: &Rig) -> EventId {
+    let head = rig.store.stage(ordered("orders", "waits")).id;
+    let mut later = failure(FailureKind::Transient);
+    later.retry_after = Some(Duration::from_mins(1));
+    rig.publisher.fail_when(move |message| message.id == head, Times::First(1), later);
+    head
+}
+
+fn stage_scheduled(rig: &Rig) -> EventId {
+    let soon = Schedule::After(Duration::from_secs(1));
+    rig.store.stage_for(ordered("orders", "waits"), soon).id
+}
+
+/// A scheduled record takes its place when it is due, and that is behind what was staged before it.
+#[tokio::test(start_paused = true)]
+async fn a_scheduled_record_goes_before_nothing_that_is_not_read_yet() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let head = failed_head(&rig);
+        let worker = rig.start();
+        rig.until("a failure", |store| store.pending().iter().any(|one| one.attempts > 0)).await;
+        let queue = stage(&rig, || ordered("orders", "waits"), OTHERS);
+        let last = stage_scheduled(&rig);
+        rig.pass(Duration::from_secs(5)).await;
+
+        rig.until_empty().await;
+
+        let places = order(&rig, &[vec![head], queue, vec![last]].concat());
+        assert!(places.is_sorted(), "{commits:?}: {places:?}");
+        worker.stop().await;
+    }
+}
+
+/// Not even if it was read, and the others were let go of again.
+#[tokio::test(start_paused = true)]
+async fn a_scheduled_record_goes_before_nothing_that_was_let_go_of() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let closed = |message: &OutboxMessage| &*message.topic == "closed";
+        rig.publisher.fail_when(closed, Times::Always, failure(FailureKind::Destination));
+        let gate = rig.publisher.hold_when(|message| message.ordering_key.is_some());
+        let head = failed_head(&rig);
+        let queue = stage(&rig, || ordered("orders", "waits"), OTHERS);
+        let last = stage_scheduled(&rig);
+        let worker = rig.start();
+        rig.pass(Duration::from_secs(2)).await;
+        gate.release();
+        rig.until("a failure", |store| store.pending().iter().any(|one| one.attempts > 0)).await;
+
+        stage(&rig, || message("closed"), QUEUE);
+        rig.pass(Duration::from_secs(30)).await;
+        rig.publisher.recover();
+        rig.until_empty().await;
+
+        let places = order(&rig, &[vec![head], queue, vec![last]].concat());
+        assert!(places.is_sorted(), "{commits:?}: {places:?}");
+        worker.stop().await;
+    }
+}
