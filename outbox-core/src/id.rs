@@ -88,6 +88,13 @@ identity!(
 );
 
 identity!(
+    /// Fencing token of one claim of a record, fresh for each claim and never reused.
+    ClaimToken,
+    "a claim token",
+    Uuid::new_v4()
+);
+
+identity!(
     /// Identity of one worker process, fresh at each start.
     WorkerId,
     "a worker id",

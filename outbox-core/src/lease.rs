@@ -69,6 +69,18 @@ pub struct WaitingKey {
     pub due_in: Duration,
 }
 
+/// A record that another holds by a claim of its own; the owner of the lane leaves it alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimedRecord {
+    /// Its position.
+    pub position: Position,
+    /// Key in whose order it stands, if any.
+    pub key: Option<KeyRef>,
+    /// Time until the claim ends unless it is renewed, by the database's clock; zero if it has just
+    /// ended and is still there.
+    pub ends_in: Duration,
+}
+
 /// What an owner must know of a lane before it sends from it.
 #[derive(Clone, Debug, Default)]
 pub struct LaneState {
@@ -77,4 +89,6 @@ pub struct LaneState {
     pub waiting: Vec<WaitingKey>,
     /// Keys whose head is dead: their later records are parked.
     pub parked: Vec<(KeyRef, RecordRef)>,
+    /// Records under claims of their own. None is added while the lane is leased.
+    pub claimed: Vec<ClaimedRecord>,
 }

@@ -12,6 +12,7 @@
 //! | record | message and bookkeeping, one row, [`OutboxRecord`] |
 //! | lane | one of 64 slots that a record belongs to, [`Lane`] |
 //! | lease | a worker's exclusive, time-limited right to send the records of a lane, [`LaneLease`] |
+//! | record claim | the right to settle one record outside of a lane's lease (rare), [`RecordClaim`] |
 //!
 //! The promise is durable at-least-once delivery: a committed event is sent or kept as a dead
 //! letter with its reason, and an event of a rolled-back transaction is never sent. Without
@@ -20,6 +21,7 @@
 // The derive macro names this crate by its public name, also in the crate's own tests.
 extern crate self as outbox_core;
 
+mod claim;
 mod cloudevents;
 mod codec;
 mod context;
@@ -48,6 +50,7 @@ mod tables;
 mod unsendable;
 mod wake;
 
+pub use claim::{ClaimRefused, RecordClaim, RecordClaims};
 pub use codec::{BoxError, Codec, Json, Payload, PayloadError};
 pub use context::Context;
 pub use envelope::{Envelope, EventExt, IntoEnvelope, Schedule, StagedMessage};
@@ -56,9 +59,9 @@ pub use event::OutboxEvent;
 pub use failure::{Failure, FailureKind};
 pub use fleet::{Fleet, WorkerCard};
 pub use headers::Headers;
-pub use id::{EventId, LeaseToken, WorkerId};
+pub use id::{ClaimToken, EventId, LeaseToken, WorkerId};
 pub use lane::Lane;
-pub use lease::{LaneLease, LaneState, LeaseRequest, LeaseTime, WaitingKey};
+pub use lease::{ClaimedRecord, LaneLease, LaneState, LeaseRequest, LeaseTime, WaitingKey};
 pub use message::{Format, OutboxMessage};
 pub use name::check_topic;
 #[cfg(feature = "derive")]

@@ -37,6 +37,11 @@ pub trait OutboxStore: Debug + Send + Sync {
 
     /// What the owner of freshly leased lanes must know before it reads them, lane by lane in the
     /// order of `leases`.
+    ///
+    /// It deletes claims of single records that are over, so that nobody can renew or complete one
+    /// late, and tells all that are left. Their records are the claimants': no outcome of the owner
+    /// changes them. So an owner asks again when a claim should be over, and reads and sends the
+    /// record only after it is told no more.
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError>;
 
     /// Reads due records of several lanes, without lock and without write.

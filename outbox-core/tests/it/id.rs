@@ -1,19 +1,21 @@
 //! Identities.
 
-use outbox_core::{EventId, LeaseToken, StoreErrorKind, WorkerId};
+use outbox_core::{ClaimToken, EventId, LeaseToken, StoreErrorKind, WorkerId};
 use uuid::Uuid;
 
 #[test]
 fn no_identity_is_nil() {
     let errors = [
+        ClaimToken::from_uuid(Uuid::nil()).unwrap_err(),
         EventId::from_uuid(Uuid::nil()).unwrap_err(),
         LeaseToken::from_uuid(Uuid::nil()).unwrap_err(),
         WorkerId::from_uuid(Uuid::nil()).unwrap_err(),
     ];
 
     let kinds = errors.each_ref().map(outbox_core::StoreError::kind);
-    assert_eq!(kinds, [StoreErrorKind::InvalidArgument; 3]);
-    let [event, lease, worker] = errors.map(|error| error.to_string());
+    assert_eq!(kinds, [StoreErrorKind::InvalidArgument; 4]);
+    let [claim, event, lease, worker] = errors.map(|error| error.to_string());
+    assert_eq!(claim, "a claim token must not be the nil UUID: invalid argument");
     assert_eq!(event, "an event id must not be the nil UUID: invalid argument");
     assert_eq!(lease, "a lease token must not be the nil UUID: invalid argument");
     assert_eq!(worker, "a worker id must not be the nil UUID: invalid argument");
@@ -41,6 +43,7 @@ fn an_identity_is_serialized_as_its_plain_uuid() {
 #[test]
 fn fresh_identities_differ() {
     assert_ne!(EventId::new(), EventId::new());
+    assert_ne!(ClaimToken::new(), ClaimToken::new());
     assert_ne!(LeaseToken::new(), LeaseToken::new());
     assert_ne!(WorkerId::new(), WorkerId::new());
 }

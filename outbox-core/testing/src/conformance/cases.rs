@@ -177,3 +177,56 @@ macro_rules! store_conformance {
         )+)+
     };
 }
+
+/// Expands to one `#[tokio::test]` for each case about [claims](outbox_core::RecordClaims) of single
+/// records, which a store need not have.
+///
+/// Used as [`store_conformance!`](crate::store_conformance), beside it and in the same module or in
+/// another. The expression makes a fresh [`ClaimsFixture`](crate::conformance::ClaimsFixture).
+#[macro_export]
+macro_rules! record_claims_conformance {
+    ($fixture:expr) => {
+        $crate::store_conformance! {
+            @tests $fixture;
+            claim:
+                a_due_record_is_claimed_as_it_is
+                each_claim_has_a_fresh_token
+                records_of_one_key_are_claimed_in_any_order
+                a_claimed_record_is_refused_with_its_claimant
+                a_refusal_leaves_the_claim_that_stands
+                a_record_is_claimed_by_one_of_many_at_once
+                an_expired_claim_is_taken_over
+                a_record_that_is_not_there_is_refused
+                a_record_of_another_id_is_refused
+                a_dead_record_is_refused
+                a_record_that_is_not_due_is_refused
+                a_record_that_has_become_due_is_claimed
+                a_parked_record_is_refused
+                a_record_behind_a_dead_one_is_refused;
+            claim_end:
+                a_renewed_claim_outlives_its_first_end
+                a_renewal_never_shortens_a_claim
+                a_completed_record_is_gone
+                a_failed_claim_counts_one_attempt
+                a_failed_claim_waits_for_its_delay
+                a_failed_claim_frees_its_record
+                a_failed_claim_is_void
+                a_completed_claim_is_void
+                an_expired_claim_is_void
+                an_invented_claim_is_void
+                a_claim_is_void_for_any_other_record
+                a_claim_beyond_the_calendar_is_refused_or_cut;
+            claim_lane:
+                a_record_of_a_leased_lane_is_refused_with_its_owner
+                a_record_of_a_lane_that_was_given_back_is_claimed
+                a_record_of_a_lane_whose_lease_is_over_is_claimed
+                a_new_owner_is_told_which_records_are_claimed
+                only_the_acquired_lanes_tell_their_claims
+                a_claim_that_is_over_is_the_owners
+                an_owner_settles_no_claimed_record
+                an_owner_settles_what_is_not_claimed
+                a_claim_is_completed_in_a_leased_lane
+                a_claim_that_fails_in_a_leased_lane_makes_its_key_wait;
+        }
+    };
+}

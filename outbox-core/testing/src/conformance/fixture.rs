@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use outbox_core::{OutboxStore, RecordRef, StagedMessage};
+use outbox_core::{OutboxStore, RecordClaims, RecordRef, StagedMessage};
 
 /// One store on an empty outbox of its own, and the hands that the contract does not have.
 ///
@@ -53,6 +53,12 @@ pub trait StoreFixture: Send + Sync {
         }
         writer.commit().await;
     }
+}
+
+/// A store that has claims of single records too.
+pub trait ClaimsFixture: StoreFixture {
+    /// The store under test once more, for its claims.
+    fn claims(&self) -> Arc<dyn RecordClaims>;
 }
 
 /// An open transaction of the application that stages messages.

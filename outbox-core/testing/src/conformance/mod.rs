@@ -8,9 +8,15 @@
 //! outbox_testing::store_conformance!(MyFixture::open().await);
 //! ```
 //!
+//! A store that has [`RecordClaims`](outbox_core::RecordClaims) too is tested by
+//! [`record_claims_conformance!`](crate::record_claims_conformance), with a [`ClaimsFixture`].
+//!
 //! No case measures time by itself. A lease that must have expired is short, and the fixture is
 //! asked to let that time pass; whatever must still hold lasts for an hour.
 
+pub mod claim;
+pub mod claim_end;
+pub mod claim_lane;
 pub mod dead_letter;
 pub mod fencing;
 pub mod fleet;
@@ -26,8 +32,9 @@ pub mod stats;
 pub mod withhold;
 
 mod cases;
+mod claimant;
 mod fixture;
 mod outbox;
 mod sample;
 
-pub use fixture::{OpenWriter, StoreFixture, StoredDeadLetter};
+pub use fixture::{ClaimsFixture, OpenWriter, StoreFixture, StoredDeadLetter};

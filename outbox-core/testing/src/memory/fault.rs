@@ -14,26 +14,34 @@ use crate::gate::{Door, Gate, until};
 #[expect(missing_docs, reason = "each is the method of the store with its name")]
 pub enum StoreCall {
     Acquired,
+    CompleteClaim,
+    FailClaim,
     Heartbeat,
     Lease,
     Read,
     Release,
     Renew,
+    RenewClaim,
     Settle,
     Stats,
+    TryClaim,
 }
 
 impl StoreCall {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Acquired => "acquired",
+            Self::CompleteClaim => "complete_claim",
+            Self::FailClaim => "fail_claim",
             Self::Heartbeat => "heartbeat",
             Self::Lease => "lease",
             Self::Read => "read",
             Self::Release => "release",
             Self::Renew => "renew",
+            Self::RenewClaim => "renew_claim",
             Self::Settle => "settle",
             Self::Stats => "stats",
+            Self::TryClaim => "try_claim",
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Who may send the records of a lane.
 
 use chrono::{DateTime, Utc};
-use outbox_core::{LaneLease, LeaseRequest, LeaseTime, LeaseToken, WorkerId};
+use outbox_core::{Lane, LaneLease, LeaseRequest, LeaseTime, LeaseToken, WorkerId};
 
 use super::state::State;
 use crate::clock::later;
@@ -81,6 +81,11 @@ impl State {
     /// The fence: the lane, if this lease of it is live.
     fn live_slot(&mut self, lease: &LaneLease, now: DateTime<Utc>) -> Option<&mut Slot> {
         self.lanes.get_mut(&lease.lane).filter(|slot| slot.is_held_under(lease.token, now))
+    }
+
+    /// Who holds a live lease of the lane.
+    pub(super) fn lane_owner(&self, lane: Lane, now: DateTime<Utc>) -> Option<WorkerId> {
+        self.lanes.get(&lane).filter(|slot| slot.is_live(now))?.owner
     }
 
     pub(super) fn is_held(&self, lease: &LaneLease, now: DateTime<Utc>) -> bool {

@@ -1,5 +1,6 @@
 //! An outbox in memory: the readable twin of the databases.
 
+mod claim;
 mod fault;
 mod inspect;
 mod lease;

@@ -44,8 +44,9 @@ impl State {
         lanes.map(end).collect()
     }
 
-    pub(super) fn acquired(&self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
+    pub(super) fn acquired(&mut self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
         let state_of = |lease: &LaneLease| LaneState {
+            claimed: self.clear_claims(lease.lane, now),
             waiting: self.waiting_in(lease.lane, now),
             parked: self
                 .parked_keys

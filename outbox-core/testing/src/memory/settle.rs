@@ -38,6 +38,10 @@ impl State {
     /// Whether the outcome found its record, as it was when the attempt began.
     fn apply(&mut self, outcome: &Outcome, now: DateTime<Utc>) -> bool {
         let place = (outcome.record.lane, outcome.record.position);
+        if self.claims.contains_key(&place) {
+            // Its claimant may be at it, until the claim is over and deleted.
+            return false;
+        }
         let Some(row) = self.rows.get_mut(&place).filter(|row| matches(row, outcome)) else {
             return false;
         };
@@ -100,7 +104,8 @@ fn matches(row: &Row, outcome: &Outcome) -> bool {
     row.record.reference == outcome.record && row.record.revision == outcome.revision
 }
 
-fn fail(row: &mut Row, failure: &Failure, delay: Duration, now: DateTime<Utc>) {
+/// Counts a failed attempt.
+pub(super) fn fail(row: &mut Row, failure: &Failure, delay: Duration, now: DateTime<Utc>) {
     let record = &mut row.record;
     record.attempts += 1;
     record.revision += 1;

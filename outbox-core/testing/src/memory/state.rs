@@ -8,6 +8,7 @@ use outbox_core::{
     StagedMessage, WorkerCard, WorkerId,
 };
 
+use super::claim::Claim;
 use super::inspect::DeadLetter;
 use super::lease::Slot;
 use crate::clock::later;
@@ -35,6 +36,7 @@ pub(super) struct State {
     pub(super) dead: BTreeMap<Place, DeadLetter>,
     pub(super) parked_keys: Vec<(KeyRef, RecordRef)>,
     pub(super) parked: BTreeMap<Place, OutboxRecord>,
+    pub(super) claims: BTreeMap<Place, Claim>,
     pub(super) workers: HashMap<WorkerId, Sighting>,
     commits: CommitOrder,
     last_position: i64,
@@ -50,6 +52,7 @@ impl State {
             dead: BTreeMap::new(),
             parked_keys: Vec::new(),
             parked: BTreeMap::new(),
+            claims: BTreeMap::new(),
             workers: HashMap::new(),
             commits,
             last_position: 0,

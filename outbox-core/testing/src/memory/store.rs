@@ -1,10 +1,13 @@
 //! The contract, call by call.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use outbox_core::{
-    Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore, Outcome,
-    ReadRequest, Settled, StoreError, WorkerCard,
+    Batch, ClaimRefused, Failure, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime,
+    OutboxStats, OutboxStore, Outcome, ReadRequest, RecordClaim, RecordClaims, RecordRef, Settled,
+    StoreError, WorkerCard, WorkerId,
 };
 
 use super::MemoryStore;
@@ -67,5 +70,38 @@ impl OutboxStore for MemoryStore {
 
     async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
         self.call(StoreCall::Heartbeat, |state, now| Ok(state.heartbeat(worker, now))).await
+    }
+}
+
+#[async_trait]
+impl RecordClaims for MemoryStore {
+    async fn try_claim(
+        &self,
+        record: &RecordRef,
+        owner: WorkerId,
+        lease: LeaseTime,
+    ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
+        let call = StoreCall::TryClaim;
+        self.call(call, |state, now| Ok(state.try_claim(record, owner, lease, now))).await
+    }
+
+    async fn renew_claim(&self, claim: &RecordClaim, lease: LeaseTime) -> Result<bool, StoreError> {
+        let call = StoreCall::RenewClaim;
+        self.call(call, |state, now| Ok(state.renew_claim(claim, lease, now))).await
+    }
+
+    async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
+        let call = StoreCall::CompleteClaim;
+        self.call(call, |state, now| Ok(state.complete_claim(claim, now))).await
+    }
+
+    async fn fail_claim(
+        &self,
+        claim: &RecordClaim,
+        failure: &Failure,
+        delay: Duration,
+    ) -> Result<bool, StoreError> {
+        let call = StoreCall::FailClaim;
+        self.call(call, |state, now| Ok(state.fail_claim(claim, failure, delay, now))).await
     }
 }

@@ -71,14 +71,14 @@ fn names(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// All cases in the macro's list, as `group::case`.
+/// All cases in the macros' lists, as `group::case`.
 fn cases() -> BTreeSet<String> {
     let listed = fs::read_to_string(core().join("testing/src/conformance/cases.rs")).unwrap();
-    let (_, list) = listed.split_once("@tests $fixture;").unwrap();
-    let (list, _) = list.split_once('}').unwrap();
+    let lists = listed.split("@tests $fixture;").skip(1);
+    let lists = lists.filter_map(|list| list.split('}').next());
     let mut group = "";
     let mut cases = BTreeSet::new();
-    for word in list.split_whitespace() {
+    for word in lists.flat_map(str::split_whitespace) {
         match word.strip_suffix(':') {
             Some(name) => group = name,
             None => _ = cases.insert(format!("{group}::{}", word.trim_end_matches(';'))),

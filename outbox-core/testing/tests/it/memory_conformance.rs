@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use outbox_core::{OutboxStore, RecordRef, StagedMessage};
-use outbox_testing::conformance::{OpenWriter, StoreFixture, StoredDeadLetter};
+use outbox_core::{OutboxStore, RecordClaims, RecordRef, StagedMessage};
+use outbox_testing::conformance::{ClaimsFixture, OpenWriter, StoreFixture, StoredDeadLetter};
 use outbox_testing::{CommitOrder, DeadLetter, ManualClock, MemoryStore, MemoryTransaction};
 
 mod ordered {
     use super::{CommitOrder, MemoryFixture};
 
     outbox_testing::store_conformance!(MemoryFixture::new(CommitOrder::Ordered));
+    outbox_testing::record_claims_conformance!(MemoryFixture::new(CommitOrder::Ordered));
 }
 
 mod numbered {
@@ -68,6 +69,12 @@ impl StoreFixture for MemoryFixture {
 
     async fn dead_letters(&self) -> Vec<StoredDeadLetter> {
         self.store.dead_letters().into_iter().map(stored).collect()
+    }
+}
+
+impl ClaimsFixture for MemoryFixture {
+    fn claims(&self) -> Arc<dyn RecordClaims> {
+        Arc::new(self.store.clone())
     }
 }
 
