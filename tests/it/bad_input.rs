@@ -278,6 +278,7 @@ async fn a_role_without_grants_is_refused_with_those_that_it_needs_but_may_count
         reader.leave(&database).await;
         let said = told(&ran);
         for grant in [
+            "GRANT DELETE ON \"outbox_claim\"",
             "GRANT INSERT ON \"outbox_dead_letter\"",
             "GRANT UPDATE ON \"outbox_lane\"",
             "GRANT UPDATE, DELETE ON \"outbox_message\"",

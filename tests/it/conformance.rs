@@ -6,10 +6,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use chrono::{DateTime, TimeDelta, Utc};
-use outbox_core::{EventId, Lane, OutboxStore, Position, RecordRef, StagedMessage, TopicProfile};
-use outbox_seaorm::{OutboxSettings, Stage, scope};
+use outbox_core::{
+    EventId, Lane, OutboxStore, Position, RecordClaims, RecordRef, StagedMessage, TopicProfile,
+};
+use outbox_seaorm::{OutboxSettings, SeaOrmStore, Stage, scope};
 use outbox_test_databases::{Lent, lend_mariadb, lend_postgres, lend_sqlite, number, run};
-use outbox_testing::conformance::{OpenWriter, StoreFixture, StoredDeadLetter};
+use outbox_testing::conformance::{ClaimsFixture, OpenWriter, StoreFixture, StoredDeadLetter};
 use outbox_tests::store::lane_store;
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, Statement, TransactionTrait,
@@ -20,25 +22,28 @@ mod mariadb {
     use super::{SqlFixture, lend_mariadb};
 
     outbox_testing::store_conformance!(SqlFixture::open(lend_mariadb().await).await);
+    outbox_testing::record_claims_conformance!(SqlFixture::open(lend_mariadb().await).await);
 }
 
 mod postgres {
     use super::{SqlFixture, lend_postgres};
 
     outbox_testing::store_conformance!(SqlFixture::open(lend_postgres().await).await);
+    outbox_testing::record_claims_conformance!(SqlFixture::open(lend_postgres().await).await);
 }
 
 mod sqlite {
     use super::{SqlFixture, lend_sqlite};
 
     outbox_testing::store_conformance!(SqlFixture::open(lend_sqlite()).await);
+    outbox_testing::record_claims_conformance!(SqlFixture::open(lend_sqlite()).await);
 }
 
 /// An outbox on a database of its own.
 struct SqlFixture {
     database: Lent,
     application: DatabaseConnection,
-    store: Arc<dyn OutboxStore>,
+    store: Arc<SeaOrmStore>,
 }
 
 impl SqlFixture {
@@ -53,7 +58,7 @@ impl SqlFixture {
 #[async_trait]
 impl StoreFixture for SqlFixture {
     fn store(&self) -> Arc<dyn OutboxStore> {
-        Arc::clone(&self.store)
+        self.store.clone()
     }
 
     async fn reopen(&self) -> Arc<dyn OutboxStore> {
@@ -108,6 +113,12 @@ impl StoreFixture for SqlFixture {
         let backend = self.application.get_database_backend();
         let rows = self.application.query_all_raw(Statement::from_string(backend, sql)).await;
         rows.unwrap().iter().map(dead_letter).collect()
+    }
+}
+
+impl ClaimsFixture for SqlFixture {
+    fn claims(&self) -> Arc<dyn RecordClaims> {
+        self.store.clone()
     }
 }
 

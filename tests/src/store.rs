@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use outbox_core::{OutboxStore, TableNames};
+use outbox_core::TableNames;
 use outbox_seaorm::{PoolOptions, SeaOrmStore};
 use outbox_test_databases::TestDatabase;
 
 /// A store with a pool of its own. The outbox must have been migrated.
-pub async fn lane_store(database: &TestDatabase) -> Arc<dyn OutboxStore> {
+pub async fn lane_store(database: &TestDatabase) -> Arc<SeaOrmStore> {
     let pool = outbox_seaorm::connect(&database.url, PoolOptions::default()).await;
     let store = SeaOrmStore::new(pool.expect("a database that answers"), TableNames::default());
     Arc::new(store.expect("a database that the store knows"))

@@ -14,7 +14,6 @@ pub(crate) fn json_leases<'l>(leases: impl IntoIterator<Item = &'l LaneLease>) -
 }
 
 /// Lanes as a JSON list.
-#[cfg(feature = "sqlite")]
 pub(crate) fn json_lanes(leases: &[LaneLease]) -> String {
     json_list(leases, |text, lease| _ = write!(text, "{}", lease.lane))
 }

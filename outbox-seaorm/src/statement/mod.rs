@@ -1,5 +1,7 @@
 //! SQL, one statement per function.
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+pub(crate) mod claim;
 pub(crate) mod clock;
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod fleet;

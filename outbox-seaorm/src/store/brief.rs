@@ -1,17 +1,22 @@
-//! Short transactions on MariaDB and MySQL.
+//! Short transactions.
 
 use outbox_core::StoreError;
+#[cfg(feature = "mysql")]
+use sea_orm::DbBackend;
 use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, QueryResult, Statement,
-    TransactionTrait, Value,
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, QueryResult, SqliteTransactionMode,
+    Statement, TransactionOptions, TransactionTrait, Value,
 };
 
-use crate::mapping::{failed, is_deadlock};
+use crate::mapping::failed;
+#[cfg(feature = "mysql")]
+use crate::mapping::is_deadlock;
 
 /// How often a transaction is tried that ends in a deadlock.
+#[cfg(feature = "mysql")]
 const TRIES: u32 = 3;
 
-/// Makes the attempt again where the server rolled it back to end a deadlock.
+/// Makes the attempt again where MariaDB or MySQL rolled it back to end a deadlock.
 ///
 /// A wait for a lock that lasted too long is not repeated here: it has used up the caller's
 /// patience, and the caller repeats the whole call.
@@ -19,6 +24,7 @@ pub(crate) async fn repeated<T, F>(attempt: impl Fn() -> F) -> Result<T, StoreEr
 where
     F: Future<Output = Result<T, StoreError>>,
 {
+    #[cfg(feature = "mysql")]
     for _ in 1..TRIES {
         match attempt().await {
             Err(error) if is_deadlock(&error) => {}
@@ -28,12 +34,14 @@ where
     attempt().await
 }
 
-/// A transaction, which must be READ COMMITTED.
+/// A transaction, which must be READ COMMITTED, and on SQLite a writer from its begin.
 ///
-/// Under the servers' own default, REPEATABLE READ, a search for lanes would lock those that it does
-/// not choose, and a settlement of a record that is gone would lock out the application's inserts.
+/// Under the default of MariaDB and MySQL, REPEATABLE READ, a search for lanes would lock those that
+/// it does not choose, and a settlement of a record that is gone would lock out the application's
+/// inserts. On SQLite a transaction that begins as a reader and then writes is refused at once while
+/// another writer is about, however long it would be willing to wait.
 pub(crate) struct Brief {
-    txn: DatabaseTransaction,
+    pub(super) txn: DatabaseTransaction,
     operation: &'static str,
 }
 
@@ -42,7 +50,11 @@ impl Brief {
         db: &DatabaseConnection,
         operation: &'static str,
     ) -> Result<Self, StoreError> {
-        let txn = db.begin().await.map_err(failed(operation))?;
+        let options = TransactionOptions {
+            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+            ..TransactionOptions::default()
+        };
+        let txn = db.begin_with_options(options).await.map_err(failed(operation))?;
         Ok(Self { txn, operation })
     }
 
@@ -51,10 +63,11 @@ impl Brief {
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<Vec<QueryResult>, StoreError> {
-        self.txn.query_all_raw(statement(text, values)).await.map_err(failed(self.operation))
+        self.txn.query_all_raw(self.statement(text, values)).await.map_err(failed(self.operation))
     }
 
     /// The first column of each row, which is an index.
+    #[cfg(feature = "mysql")]
     pub(crate) async fn indices(
         &self,
         text: &str,
@@ -74,7 +87,7 @@ impl Brief {
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<u64, StoreError> {
-        let done = self.txn.execute_raw(statement(text, values)).await;
+        let done = self.txn.execute_raw(self.statement(text, values)).await;
         Ok(done.map_err(failed(self.operation))?.rows_affected())
     }
 
@@ -85,8 +98,13 @@ impl Brief {
     pub(crate) async fn rollback(self) -> Result<(), StoreError> {
         self.txn.rollback().await.map_err(failed(self.operation))
     }
+
+    fn statement(&self, text: &str, values: impl IntoIterator<Item = Value>) -> Statement {
+        Statement::from_sql_and_values(self.txn.get_database_backend(), text, values)
+    }
 }
 
+#[cfg(feature = "mysql")]
 pub(crate) fn statement(text: &str, values: impl IntoIterator<Item = Value>) -> Statement {
     Statement::from_sql_and_values(DbBackend::MySql, text, values)
 }

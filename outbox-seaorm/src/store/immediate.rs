@@ -1,20 +1,15 @@
 //! Transactions on SQLite.
 
 use outbox_core::StoreError;
-use sea_orm::{
-    ConnectionTrait, DatabaseConnection, DatabaseTransaction, DbBackend, QueryResult,
-    SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait, Value,
-};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
 
+use super::brief::Brief;
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::SQLITE_NOW;
 
 /// A transaction that is a writer from its begin, with one instant for all that it does.
-///
-/// One that begins as a reader and then writes is refused at once while another writer is about,
-/// however long it would be willing to wait.
 pub(crate) struct Immediate {
-    txn: DatabaseTransaction,
+    txn: Brief,
     operation: &'static str,
     /// The database's clock, in microseconds.
     pub(crate) now: i64,
@@ -25,12 +20,8 @@ impl Immediate {
         db: &DatabaseConnection,
         operation: &'static str,
     ) -> Result<Self, StoreError> {
-        let options = TransactionOptions {
-            sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
-            ..TransactionOptions::default()
-        };
-        let txn = db.begin_with_options(options).await.map_err(failed(operation))?;
-        let now = now(&txn, operation).await?;
+        let txn = Brief::begin(db, operation).await?;
+        let now = now(&txn.txn, operation).await?;
         Ok(Self { txn, operation, now })
     }
 
@@ -39,7 +30,7 @@ impl Immediate {
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<Vec<QueryResult>, StoreError> {
-        self.txn.query_all_raw(statement(text, values)).await.map_err(failed(self.operation))
+        self.txn.rows(text, values).await
     }
 
     /// The first column of each row.
@@ -58,12 +49,11 @@ impl Immediate {
         text: &str,
         values: impl IntoIterator<Item = Value>,
     ) -> Result<(), StoreError> {
-        let done = self.txn.execute_raw(statement(text, values)).await;
-        done.map(drop).map_err(failed(self.operation))
+        self.txn.execute(text, values).await.map(drop)
     }
 
     pub(crate) async fn commit(self) -> Result<(), StoreError> {
-        self.txn.commit().await.map_err(failed(self.operation))
+        self.txn.commit().await
     }
 }
 

@@ -1,6 +1,6 @@
 //! The store over a SeaORM connection.
 
-#[cfg(feature = "mysql")]
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod brief;
 #[cfg(feature = "sqlite")]
 pub(crate) mod immediate;
@@ -16,11 +16,13 @@ mod sqlite;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_core::{
-    Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore, Outcome,
-    ReadRequest, Settled, StoreError, StoreErrorKind, TableNames, WorkerCard,
+    Batch, ClaimRefused, Failure, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime,
+    OutboxStats, OutboxStore, Outcome, ReadRequest, RecordClaim, RecordClaims, RecordRef, Settled,
+    StoreError, StoreErrorKind, TableNames, WorkerCard, WorkerId,
 };
 use sea_orm::{DatabaseConnection, DbBackend};
 
@@ -42,7 +44,7 @@ pub struct SeaOrmStore {
 
 /// What a database does for the store.
 #[async_trait]
-trait Dialect: OutboxStore {
+trait Dialect: OutboxStore + RecordClaims {
     async fn check(&self) -> Result<(), StoreError>;
     async fn check_tables(&self) -> Result<(), StoreError>;
 }
@@ -71,7 +73,12 @@ macro_rules! by_statements {
             }
 
             async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
-                self.lanes.acquired(&self.db, leases).await
+                // Before the keys: a failure that ends a claim in between is told twice rather
+                // than not at all.
+                let claimed = self.claims.acquired(&self.db, leases).await?;
+                let mut states = self.lanes.acquired(&self.db, leases).await?;
+                crate::statement::claim::add(&mut states, leases, claimed);
+                Ok(states)
             }
 
             async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
@@ -88,6 +95,39 @@ macro_rules! by_statements {
 
             async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
                 self.heartbeat.heartbeat(&self.db, worker).await
+            }
+        }
+
+        #[async_trait::async_trait]
+        impl outbox_core::RecordClaims for $store {
+            async fn try_claim(
+                &self,
+                record: &RecordRef,
+                owner: WorkerId,
+                lease: LeaseTime,
+            ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
+                self.claims.try_claim(&self.db, record, owner, lease).await
+            }
+
+            async fn renew_claim(
+                &self,
+                claim: &RecordClaim,
+                lease: LeaseTime,
+            ) -> Result<bool, StoreError> {
+                self.claims.renew_claim(&self.db, claim, lease).await
+            }
+
+            async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
+                self.claims.complete_claim(&self.db, claim).await
+            }
+
+            async fn fail_claim(
+                &self,
+                claim: &RecordClaim,
+                failure: &Failure,
+                delay: Duration,
+            ) -> Result<bool, StoreError> {
+                self.claims.fail_claim(&self.db, claim, failure, delay).await
             }
         }
     };
@@ -207,5 +247,36 @@ impl OutboxStore for SeaOrmStore {
 
     async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
         self.dialect.heartbeat(worker).await
+    }
+}
+
+/// Beyond what a worker needs, the role must be allowed to insert into the table of claims and to
+/// update it.
+#[async_trait]
+impl RecordClaims for SeaOrmStore {
+    async fn try_claim(
+        &self,
+        record: &RecordRef,
+        owner: WorkerId,
+        lease: LeaseTime,
+    ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
+        self.dialect.try_claim(record, owner, lease).await
+    }
+
+    async fn renew_claim(&self, claim: &RecordClaim, lease: LeaseTime) -> Result<bool, StoreError> {
+        self.dialect.renew_claim(claim, lease).await
+    }
+
+    async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
+        self.dialect.complete_claim(claim).await
+    }
+
+    async fn fail_claim(
+        &self,
+        claim: &RecordClaim,
+        failure: &Failure,
+        delay: Duration,
+    ) -> Result<bool, StoreError> {
+        self.dialect.fail_claim(claim, failure, delay).await
     }
 }

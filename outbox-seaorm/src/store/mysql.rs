@@ -9,6 +9,7 @@ use super::privileges::{ALL, READ};
 use super::probe::{CHECK, Shape, granted, rows, unfit};
 use super::{Dialect, refuse};
 use crate::mapping::failed;
+use crate::statement::claim::Claims;
 use crate::statement::fleet::mysql::Heartbeat;
 use crate::statement::lane::mysql::Lanes;
 use crate::statement::read::mysql::Read;
@@ -24,6 +25,7 @@ pub(super) struct MySqlStore {
     pub(super) settle: Settle,
     pub(super) stats: Stats,
     pub(super) heartbeat: Heartbeat,
+    pub(super) claims: Claims,
     shape: Shape,
     trials: Vec<Trial>,
     read_trials: Vec<Trial>,
@@ -38,6 +40,7 @@ impl MySqlStore {
             settle: Settle::new(names),
             stats: Stats::new(names),
             heartbeat: Heartbeat::new(names),
+            claims: Claims::on_mysql(names),
             shape: Shape::new(names, '`'),
             trials: trials(names, ALL),
             read_trials: trials(names, READ),

@@ -9,6 +9,7 @@ use super::privileges::{ALL, READ};
 use super::probe::{CHECK, Shape, granted, rows, unfit, value};
 use super::{Dialect, refuse};
 use crate::mapping::failed;
+use crate::statement::claim::Claims;
 use crate::statement::fleet::postgres::Heartbeat;
 use crate::statement::lane::postgres::Lanes;
 use crate::statement::read::postgres::Read;
@@ -24,6 +25,7 @@ pub(super) struct PostgresStore {
     pub(super) settle: Settle,
     pub(super) stats: Stats,
     pub(super) heartbeat: Heartbeat,
+    pub(super) claims: Claims,
     shape: Shape,
     lacks_any: String,
     lacks_read: String,
@@ -38,6 +40,7 @@ impl PostgresStore {
             settle: Settle::new(names),
             stats: Stats::new(names),
             heartbeat: Heartbeat::new(names),
+            claims: Claims::on_postgres(names),
             shape: Shape::new(names, '"'),
             lacks_any: lacking(names, ALL),
             lacks_read: lacking(names, READ),

@@ -3,7 +3,7 @@
 use outbox_core::{Lane, StoreError, StoreErrorKind, TableNames};
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Statement, TryGetable};
 
-use crate::entity::{DEAD_LETTER, LANE, MESSAGE, PARKED, PARKED_KEY, Table, WORKER};
+use crate::entity::{CLAIM, DEAD_LETTER, LANE, MESSAGE, PARKED, PARKED_KEY, Table, WORKER};
 use crate::mapping::{Cause, failed, unreadable};
 
 /// What an outbox must look like, whatever the database.
@@ -21,7 +21,9 @@ impl Shape {
             format!("SELECT {columns} FROM {} LIMIT 0", names.quoted(table.word, quote))
         };
         Self {
-            probes: [MESSAGE, DEAD_LETTER, PARKED, LANE, PARKED_KEY, WORKER].map(probe).into(),
+            probes: [MESSAGE, DEAD_LETTER, PARKED, LANE, PARKED_KEY, WORKER, CLAIM]
+                .map(probe)
+                .into(),
             count_lanes: format!("SELECT count(*) FROM {}", names.quoted("lane", quote)),
         }
     }

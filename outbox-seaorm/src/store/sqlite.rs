@@ -7,6 +7,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection};
 use super::Dialect;
 use super::probe::{CHECK, Shape, unfit, write};
 use crate::mapping::failed;
+use crate::statement::claim::Claims;
 use crate::statement::fleet::sqlite::Heartbeat;
 use crate::statement::lane::sqlite::Lanes;
 use crate::statement::read::sqlite::Read;
@@ -22,6 +23,7 @@ pub(super) struct SqliteStore {
     pub(super) settle: Settle,
     pub(super) stats: Stats,
     pub(super) heartbeat: Heartbeat,
+    pub(super) claims: Claims,
     shape: Shape,
     write: String,
 }
@@ -35,6 +37,7 @@ impl SqliteStore {
             settle: Settle::new(names),
             stats: Stats::new(names),
             heartbeat: Heartbeat::new(names),
+            claims: Claims::on_sqlite(names),
             shape: Shape::new(names, '"'),
             write: write(names),
         }

@@ -39,6 +39,7 @@ mod shop;
 mod sqlite_turn;
 mod stage;
 mod staged;
+mod store_claims;
 mod store_connect;
 mod store_errors;
 mod store_fixture;

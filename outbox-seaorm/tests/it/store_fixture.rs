@@ -86,6 +86,20 @@ impl Outbox {
         self.run(&format!("UPDATE outbox_lane SET {column} = {instant} WHERE lane = {lane}")).await;
     }
 
+    /// Puts a claim of a record into its table, which ends so far from the database's now.
+    pub(crate) async fn insert_claim(&self, record: RecordRef, ends_in: i64) {
+        let (lane, position) = (record.lane, record.position);
+        let prefix = if self.is_postgres() { "" } else { "x" };
+        let uuid = |id: uuid::Uuid| format!("{prefix}'{}'", id.simple());
+        let (id, token) = (uuid(record.id.uuid()), uuid(uuid::Uuid::new_v4()));
+        let (owner, expires_at) = (uuid(self.worker.uuid()), self.instant(Some(ends_in)));
+        self.run(&format!(
+            "INSERT INTO outbox_claim (lane, position, message_id, token, owner, expires_at)
+             VALUES ({lane}, {position}, {id}, {token}, {owner}, {expires_at})"
+        ))
+        .await;
+    }
+
     /// The database's now and so many microseconds, as an expression.
     pub(crate) fn instant(&self, offset: Option<i64>) -> String {
         match offset {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbox_core::{Failure, FailureKind, OutcomeKind};
+use outbox_core::{Failure, FailureKind, OutboxStore, OutcomeKind};
 use sea_orm::{ConnectionTrait, DbBackend, Statement};
 
 use crate::database::on_postgres;
@@ -52,6 +52,22 @@ async fn a_read_visits_some_rows_of_each_lane() {
         outbox.database.sent("");
         outbox.read(&[0, 1]).await;
         let [sql] = &outbox.database.sent("outbox_message")[..] else { panic!("one statement") };
+
+        let plan = kept_plan(&outbox, sql).await;
+
+        assert_narrow(&plan);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_owner_who_asks_for_claims_visits_the_records_that_are_claimed() {
+    on_postgres(|database| async move {
+        let outbox = Outbox::new(database);
+        let leases = outbox.lease(2).await;
+        outbox.database.sent("");
+        outbox.store.acquired(&leases).await.unwrap();
+        let [sql] = &outbox.database.sent("outbox_claim")[..] else { panic!("one statement") };
 
         let plan = kept_plan(&outbox, sql).await;
 

@@ -4,16 +4,17 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use outbox_core::{
-    DeadReason, Failure, FailureKind, Format, LaneLease, OutboxStore, OutcomeKind, StoreError,
-    StoreErrorKind, TableNames, WorkerCard, WorkerId,
+    DeadReason, Failure, FailureKind, Format, LaneLease, OutboxStore, OutcomeKind, RecordRef,
+    StoreError, StoreErrorKind, TableNames, WorkerCard, WorkerId,
 };
 use outbox_seaorm::{PoolOptions, SeaOrmStore, connect};
 
 use crate::database::{ROLE_PASSWORD, TestDatabase, on_postgres, on_sqlite};
 use crate::store_errors::chain;
-use crate::store_fixture::{LEASE, Outbox, from_start, lasting, outcome, sample};
+use crate::store_fixture::{HOUR, LEASE, Outbox, from_start, lasting, outcome, sample};
 
-const TABLES: [&str; 6] = ["dead_letter", "lane", "message", "parked", "parked_key", "worker"];
+const TABLES: [&str; 7] =
+    ["claim", "dead_letter", "lane", "message", "parked", "parked_key", "worker"];
 
 /// A role that may log in and nothing else, and the store that it has.
 struct Guest {
@@ -87,6 +88,9 @@ pub(crate) async fn work(outbox: &Outbox, store: &SeaOrmStore) -> Result<(), Sto
     };
     let failure = Failure::new(FailureKind::Transient, "busy");
 
+    // One that is over, because only such a claim is deleted.
+    outbox.insert_claim(RecordRef { lane: lease.lane, ..failed }, -HOUR).await;
+
     store.renew(&leases, lasting(LEASE)).await?;
     store.acquired(&leases).await?;
     store.read(&from_start(&[0])).await?;
@@ -138,7 +142,7 @@ async fn each_grant_is_needed_and_named_alone_when_it_is_missing_on_postgres() {
         }
 
         guest.leave().await;
-        assert_eq!(without.len(), 16);
+        assert_eq!(without.len(), 18);
         for (grant, named, worked) in without {
             assert_eq!(worked, Err(StoreErrorKind::PermissionDenied), "{grant}");
             assert_eq!(named, Err(vec![grant]));

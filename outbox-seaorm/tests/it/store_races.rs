@@ -41,7 +41,7 @@ cases!(
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Returns once so many sessions of this database wait for a lock.
-async fn blocked(outbox: &Outbox, sessions: i64) {
+pub(crate) async fn blocked(outbox: &Outbox, sessions: i64) {
     let sql = "SELECT count(*) FROM pg_stat_activity
                WHERE datname = current_database() AND wait_event_type = 'Lock'";
     let all = async {
@@ -53,7 +53,7 @@ async fn blocked(outbox: &Outbox, sessions: i64) {
 }
 
 /// Locks a lane as one who is about to lease it.
-async fn lock_lane(outbox: &Outbox, lane: u8) -> DatabaseTransaction {
+pub(crate) async fn lock_lane(outbox: &Outbox, lane: u8) -> DatabaseTransaction {
     let txn = outbox.db.begin().await.unwrap();
     let sql = format!("SELECT 1 FROM outbox_lane WHERE lane = {lane} FOR UPDATE");
     txn.execute_unprepared(&sql).await.unwrap();

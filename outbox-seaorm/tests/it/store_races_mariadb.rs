@@ -55,7 +55,7 @@ async fn own_tables(outbox: &Outbox) -> String {
 }
 
 /// Returns once a session of this database waits for a row's lock.
-async fn blocked(outbox: &Outbox) {
+pub(crate) async fn blocked(outbox: &Outbox) {
     let own = own_tables(outbox).await;
     let waits = async {
         loop {

@@ -13,6 +13,7 @@ use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
 use super::{Write, Written};
 use crate::mapping::columns;
+use crate::statement::claim::unclaimed;
 use crate::statement::clock::micros;
 use crate::statement::json::{hex, json_leases, json_list};
 use crate::statement::lane::mysql::held;
@@ -210,13 +211,13 @@ const SAME: &str = "m.id = UNHEX(u.id) AND m.revision = u.revision";
 
 /// Locks the records that are as they were when the attempt began, and tells which these are.
 fn found(names: &TableNames) -> String {
-    let at_place = at_place(names);
-    format!("SELECT u.nth FROM {CLAIMS} {at_place} AND {SAME} FOR UPDATE")
+    let (at_place, unclaimed) = (at_place(names), unclaimed(names, '`', "u.lane", "u.position"));
+    format!("SELECT u.nth FROM {CLAIMS} {at_place} AND {SAME} WHERE {unclaimed} FOR UPDATE")
 }
 
 fn publish(names: &TableNames) -> String {
-    let at_place = at_place(names);
-    format!("DELETE m FROM {CLAIMS} {at_place} AND {SAME}")
+    let (at_place, unclaimed) = (at_place(names), unclaimed(names, '`', "u.lane", "u.position"));
+    format!("DELETE m FROM {CLAIMS} {at_place} AND {SAME} WHERE {unclaimed}")
 }
 
 fn delete(names: &TableNames) -> String {

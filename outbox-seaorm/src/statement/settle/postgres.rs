@@ -11,6 +11,7 @@ use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
 use super::{Write, Written};
 use crate::mapping::{columns, failed, unreadable};
+use crate::statement::claim::unclaimed;
 use crate::statement::clock::micros;
 
 /// The statements that settle in one outbox.
@@ -80,12 +81,14 @@ const SAME: &str =
 /// made while the table is empty may search the index by position alone, from end to end for each.
 fn published(names: &TableNames) -> String {
     let (message, held) = (names.quoted("message", '"'), held(names));
+    let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     format!(
         "WITH {held}, asked AS MATERIALIZED (
     SELECT h.lane, u.position, u.id, u.revision, u.nth FROM held h
     JOIN unnest($3::smallint[], $4::bigint[], $5::uuid[], $6::integer[])
         WITH ORDINALITY AS u (lease, position, id, revision, nth)
         ON u.lease = h.lease
+    WHERE {unclaimed}
 ), done AS (
     DELETE FROM {message} m USING asked a WHERE {SAME} RETURNING a.nth
 )
@@ -98,6 +101,7 @@ SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM done),
 fn any(names: &TableNames) -> String {
     let [message, parked] = ["message", "parked"].map(|table| names.quoted(table, '"'));
     let (held, dead, behind) = (held(names), dead(names), behind(names));
+    let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     let (columns, from_park) = (columns::moved(), columns::moved_from("p", &[]));
     let moved = columns::moved_from("m", &[]);
     format!(
@@ -107,6 +111,7 @@ fn any(names: &TableNames) -> String {
             $7::smallint[], $8::bigint[], $9::text[], $10::text[])
         WITH ORDINALITY AS u (lease, position, id, revision, ending, delay, note, reason, nth)
         ON u.lease = h.lease
+    WHERE {unclaimed}
 ), published AS (
     DELETE FROM {message} m USING asked a WHERE a.ending = 0 AND {SAME} RETURNING a.nth
 ), failed AS (

@@ -9,6 +9,7 @@ use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
 use super::{Write, Written};
 use crate::mapping::columns;
+use crate::statement::claim::unclaimed;
 use crate::statement::clock::micros;
 use crate::statement::json::{hex, json_leases, json_list};
 use crate::store::immediate::Immediate;
@@ -142,11 +143,13 @@ WHERE l.expires_at > ?2"
 /// Which of the claims `?1` find their record as it was when the attempt began.
 fn found(names: &TableNames) -> String {
     let message = names.quoted("message", '"');
+    let unclaimed = unclaimed(names, '"', "m.lane", "m.position");
     format!(
         "SELECT json_extract(u.value, '$[0]') FROM json_each(?1) AS u
 JOIN {message} AS m ON m.position = json_extract(u.value, '$[2]')
     AND m.lane = json_extract(u.value, '$[1]') AND hex(m.id) = json_extract(u.value, '$[3]')
-    AND m.revision = json_extract(u.value, '$[4]')"
+    AND m.revision = json_extract(u.value, '$[4]')
+WHERE {unclaimed}"
     )
 }
 
