@@ -30,6 +30,8 @@ pub(super) struct KeyQueue {
     waiting: BTreeMap<Position, Entry>,
     /// Records that failed and wait to be due again; later ones wait for them.
     failed: BTreeSet<Position>,
+    /// Those of them that others hold by a claim: they are new when they come.
+    claimed: BTreeSet<Position>,
     /// Records that were let go of before they were sent: later ones wait until they are read anew.
     shed: BTreeSet<Position>,
     /// Scheduled records that are due before all that was staged earlier is read.
@@ -44,6 +46,7 @@ impl KeyQueue {
             return Admission::Park(Box::new(entry));
         }
         self.shed.remove(&entry.position());
+        self.claimed.remove(&entry.position());
         if early {
             self.early.insert(entry.position());
         }
@@ -68,9 +71,16 @@ impl KeyQueue {
         self.failed.insert(position);
     }
 
+    /// Somebody else may send a record of the key, or leave it to be read.
+    pub(super) fn waits_for_claimed(&mut self, position: Position) {
+        self.failed.insert(position);
+        self.claimed.insert(position);
+    }
+
     /// The record that failed is gone, so nothing waits for it any longer.
     pub(super) fn resolved(&mut self, position: Position) -> Option<Entry> {
         self.failed.remove(&position);
+        self.claimed.remove(&position);
         self.next()
     }
 
@@ -78,6 +88,7 @@ impl KeyQueue {
     pub(super) fn park(&mut self) -> Vec<Entry> {
         self.busy = None;
         self.failed.clear();
+        self.claimed.clear();
         self.shed.clear();
         self.early.clear();
         self.parked = true;
@@ -138,7 +149,8 @@ impl KeyQueue {
     /// reading does not begin again for each record that is sent.
     pub(super) fn is_full(&self, already: bool) -> bool {
         let ready = self.waiting.len().saturating_sub(self.early.len());
-        self.awaits_failed() || ready >= if already { FEW } else { MANY }
+        let waits = self.awaits_failed() && self.claimed.is_empty();
+        waits || ready >= if already { FEW } else { MANY }
     }
 
     fn awaits_failed(&self) -> bool {

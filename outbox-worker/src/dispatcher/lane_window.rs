@@ -1,14 +1,17 @@
 //! What a worker knows of one lane that it holds.
 
+mod withhold;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::time::Duration;
 
 use outbox_core::{
-    KeyRef, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark, UndecodableRow,
-    Withheld,
+    ClaimedRecord, KeyRef, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark,
+    UndecodableRow, Withheld,
 };
 use tokio::time::Instant;
 
+use super::claims::Claims;
 use super::destinations::Destination;
 use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
@@ -70,6 +73,8 @@ pub(super) struct LaneWindow {
     held_bytes: usize,
     keys: HashMap<KeyRef, KeyQueue>,
     left_out: LeftOut,
+    /// Records that are not ours to send.
+    claims: Claims,
 }
 
 impl LaneWindow {
@@ -77,6 +82,12 @@ impl LaneWindow {
         let mut keys: HashMap<KeyRef, KeyQueue> = HashMap::new();
         for waiting in state.waiting {
             keys.entry(waiting.key).or_default().waits_for(waiting.head);
+        }
+        // A claim keeps no order, but what is sent from here does.
+        for claimed in &state.claimed {
+            if let Some(key) = claimed.key.clone() {
+                keys.entry(key).or_default().waits_for_claimed(claimed.position);
+            }
         }
         for (key, _) in state.parked {
             keys.entry(key).or_default().park();
@@ -97,6 +108,7 @@ impl LaneWindow {
             held_bytes: 0,
             keys,
             left_out: LeftOut::default(),
+            claims: Claims::new(&state.claimed),
         }
     }
 
@@ -104,85 +116,6 @@ impl LaneWindow {
     pub(super) const fn begin_read(&mut self) -> LaneRead {
         self.reading = true;
         LaneRead { lane: self.lease.lane, floor: self.floor }
-    }
-
-    /// Decides what the next read leaves out: these destinations, and keys that are full.
-    ///
-    /// What was left out until now and is wanted again is read from where its records begin.
-    pub(super) fn withhold(&mut self, destinations: &[Withheld]) {
-        let keys = &self.keys;
-        let again = self.left_out.keep(|withheld| stays(withheld, keys, destinations));
-        if let Some(floor) = again {
-            self.floor = self.floor.min(floor);
-            self.read_to = self.read_to.min(floor);
-        }
-        let full = self.keys.iter().filter(|(_, queue)| queue.is_full(false));
-        let full = full.map(|(key, _)| Withheld::Key(key.clone()));
-        for withheld in destinations.iter().cloned().chain(full) {
-            self.left_out.add(withheld, self.floor);
-        }
-    }
-
-    /// What reads leave out now.
-    pub(super) fn withheld(&self) -> impl Iterator<Item = &Withheld> {
-        self.left_out.iter()
-    }
-
-    /// Whether something that reads leave out is wanted again.
-    pub(super) fn lacks_withheld(&self, destinations: &[Withheld]) -> bool {
-        self.left_out.iter().any(|withheld| !stays(withheld, &self.keys, destinations))
-    }
-
-    /// Lets go of a record of a destination that is shut, and of those that wait behind it.
-    pub(super) fn shed(&mut self, held: &Held) {
-        if held.token != self.lease.token {
-            return;
-        }
-        let position = held.reference().position;
-        let mut gone = vec![position];
-        if let Some(key) = held.record.key() {
-            let queue = self.keys.entry(key).or_default();
-            if held.record.attempts > 0 {
-                queue.failed(position);
-            } else {
-                queue.shed(position);
-            }
-            gone.extend(queue.shed_waiting(|at| stays_away(&self.known, at)));
-        }
-        self.leave_out(Destination::of(&held.record.message).withheld(), &gone);
-    }
-
-    /// Lets go of records that need not wait in memory: those of a key that waits for a failed one,
-    /// and those far behind in a long queue.
-    pub(super) fn shed_excess(&mut self) {
-        let known = &self.known;
-        let full = self.keys.iter_mut().filter(|(_, queue)| queue.is_full(false));
-        let excess =
-            full.map(|(key, queue)| (key.clone(), queue.shed_waiting(|at| stays_away(known, at))));
-        for (key, positions) in excess.collect::<Vec<_>>() {
-            self.leave_out(Withheld::Key(key), &positions);
-        }
-    }
-
-    /// Records of keys that may go now, because the lane is read far enough.
-    pub(super) fn freed(&mut self) -> Vec<Entry> {
-        let (known, left_out) = (&self.known, &self.left_out);
-        let mut freed = Vec::new();
-        self.keys.retain(|key, queue| {
-            let read_to = left_out.read_to(key, self.read_to);
-            freed.extend(queue.read_up_to(read_to, |at| known.contains_key(&at)));
-            !queue.is_idle()
-        });
-        freed
-    }
-
-    /// What is forgotten here is read when it is wanted again.
-    fn leave_out(&mut self, withheld: Withheld, gone: &[Position]) {
-        let Some(first) = gone.iter().min() else { return };
-        self.left_out.add_below(withheld, Position(first.0 - 1).min(self.floor));
-        for position in gone {
-            self.forget(*position);
-        }
     }
 
     /// Takes the lane's part of an answer and returns what is new, in order of position: a record
@@ -207,12 +140,17 @@ impl LaneWindow {
         if let Extent::Reached(reached) = extent {
             self.cursor = self.cursor.max(reached);
         }
+        // One that began behind the new floor, or left out a record that is not held any more, says
+        // nothing.
         if !self.rewound {
             // Where nothing was left out, it is read as far as there is anything.
             let last = fresh.iter().map(Entry::position).max().unwrap_or_default();
             self.read_to = self.read_to.max(seen.min(last.max(self.cursor)));
+            if !self.left_out.has_destination() {
+                self.claims.looked(from, seen);
+            }
+            self.advance(seen, mark);
         }
-        self.advance(seen, mark);
         self.end_read();
         fresh
     }
@@ -292,17 +230,39 @@ impl LaneWindow {
     pub(super) fn awaited(&self) -> Vec<(KeyRef, Position)> {
         let mut awaited = Vec::new();
         for (key, queue) in &self.keys {
-            let out_of_sight = queue.awaited().filter(|position| !self.knows(*position));
+            let out_of_sight = queue
+                .awaited()
+                .filter(|position| !self.knows(*position) && self.claims.is_decided(*position));
             awaited.extend(out_of_sight.map(|position| (key.clone(), position)));
         }
         awaited
+    }
+
+    /// Takes what the store tells of claims. Records that are claimed no more are read again.
+    pub(super) fn take_claims(&mut self, claimed: &[ClaimedRecord]) -> bool {
+        let over = self.claims.renew(claimed);
+        for position in &over {
+            self.rewind(*position);
+        }
+        !over.is_empty()
+    }
+
+    /// When the store should be asked about claims again.
+    pub(super) fn next_claim_end(&self) -> Option<Instant> {
+        self.claims.next_end()
+    }
+
+    /// Whether the store should be asked what became of a record.
+    pub(super) fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
     }
 
     /// Positions that a read must leave out.
     pub(super) fn known(&self) -> impl Iterator<Item = Position> + '_ {
         // The others lie behind the floor, where only records that are due again are read.
         let visible = move |at: Position, known: &Known| at > self.floor || known.due;
-        self.known.iter().filter(move |(at, known)| visible(**at, known)).map(|(at, _)| *at)
+        let held = self.known.iter().filter(move |(at, known)| visible(**at, known));
+        held.map(|(at, _)| *at).chain(self.claims.claimed())
     }
 
     /// Whether the record is in memory.
@@ -337,10 +297,6 @@ impl LaneWindow {
     }
 
     fn advance(&mut self, seen: Position, mark: ReadMark) {
-        if self.rewound {
-            // The read began behind the new floor, or left out a record that is not held any more.
-            return;
-        }
         let decided = match mark {
             ReadMark::Ordered => Some(self.cursor),
             ReadMark::Horizon(horizon) => self.decided_below(horizon, seen),
@@ -365,19 +321,5 @@ impl LaneWindow {
             self.stamps.pop_front();
         }
         decided
-    }
-}
-
-/// Whether a record that is let go of comes back only when it is wanted again: one that was scheduled
-/// or tried before would come straight back.
-fn stays_away(known: &BTreeMap<Position, Known>, position: Position) -> bool {
-    known.get(&position).is_some_and(|known| !known.due)
-}
-
-/// Whether reads go on leaving this out.
-fn stays(withheld: &Withheld, keys: &HashMap<KeyRef, KeyQueue>, destinations: &[Withheld]) -> bool {
-    match withheld {
-        Withheld::Destination { .. } => destinations.contains(withheld),
-        Withheld::Key(key) => keys.get(key).is_some_and(|queue| queue.is_full(true)),
     }
 }

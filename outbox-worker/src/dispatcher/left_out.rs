@@ -50,6 +50,11 @@ impl LeftOut {
         self.0.keys()
     }
 
+    /// Whether records may be out of sight that no key of theirs tells of.
+    pub(super) fn has_destination(&self) -> bool {
+        self.0.keys().any(|withheld| matches!(withheld, Withheld::Destination { .. }))
+    }
+
     /// Up to where the records of this key are read, in a lane that is read so far.
     pub(super) fn read_to(&self, key: &KeyRef, lane: Position) -> Position {
         let of_key = self.0.iter().filter(|(withheld, _)| match withheld {

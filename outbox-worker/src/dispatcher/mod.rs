@@ -5,6 +5,7 @@
 //! records in; `publish` sends them; `settle` writes the outcomes; `drain` ends it all.
 
 mod builder;
+mod claims;
 mod desk;
 mod destinations;
 mod drain;

@@ -189,7 +189,7 @@ impl Desk {
         };
         self.reading.worked();
         let found = !batch.is_empty();
-        // A read that left out the new records says nothing about late commits among them.
+        // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let extents = ticket.extents(&batch);
         let mut answers = by_lane(batch);

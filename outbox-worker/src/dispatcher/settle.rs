@@ -14,7 +14,7 @@ use super::lane_window::LaneWindow;
 pub(super) type SettleAnswer = Result<Settled, StoreError>;
 
 /// A record that is due later is found by the poll of that day; a policy's delay has no limit.
-const LATEST: Duration = Duration::from_hours(24);
+pub(super) const LATEST: Duration = Duration::from_hours(24);
 
 /// Outcomes in one settlement.
 const BATCH: usize = 300;

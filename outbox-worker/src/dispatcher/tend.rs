@@ -20,7 +20,8 @@ type Awaited = Vec<(KeyRef, Position)>;
 pub(super) struct TendPlan {
     card: WorkerCard,
     renew: Vec<LaneLease>,
-    /// Failed records that keys wait for, by lane; they may be gone by other hands.
+    /// Failed records that keys wait for, by lane, and lanes with claimed ones: they may be gone by
+    /// other hands.
     recheck: Vec<(LaneLease, Awaited)>,
     release: Vec<LaneLease>,
     lease: LeaseTime,
@@ -62,13 +63,15 @@ impl Desk {
         let (release, renew): (Vec<_>, Vec<_>) =
             self.lanes.values().partition(|w| w.closing && w.unsettled == 0);
         let lacking = self.fleet.least().saturating_sub(count(renew.len()));
-        let recheck = renew.iter().map(|window| (window.lease, window.awaited()));
+        let recheck =
+            renew.iter().map(|window| (window.lease, window.awaited(), window.has_claims()));
+        let recheck = recheck.filter(|(_, awaited, claims)| !awaited.is_empty() || *claims);
         TendPlan {
             card: WorkerCard {
                 wants_lanes: (!self.draining).then_some(lacking),
                 ..self.parts.card.clone()
             },
-            recheck: recheck.filter(|(_, awaited)| !awaited.is_empty()).collect(),
+            recheck: recheck.map(|(lease, awaited, _)| (lease, awaited)).collect(),
             renew: renew.into_iter().map(|window| window.lease).collect(),
             release: release.into_iter().map(|window| window.lease).collect(),
             lease: self.lease,
@@ -131,17 +134,23 @@ impl Desk {
         }
     }
 
-    /// Frees keys whose failed record is neither waiting nor in memory any more.
+    /// Reads records again whose claim is over, and frees keys whose failed record is neither waiting
+    /// nor in memory any more.
     ///
     /// Only those that were awaited before the store was asked: one that failed since is not in
     /// its answer.
     fn take_rechecked(&mut self, lease: LaneLease, mut gone: Awaited, state: &LaneState) {
-        let Some(window) = self.lanes.get(&lease.lane).filter(|w| w.lease == lease) else { return };
+        let mine = |window: &&mut LaneWindow| window.lease == lease;
+        let Some(window) = self.lanes.get_mut(&lease.lane).filter(mine) else { return };
+        let freed = window.take_claims(&state.claimed);
         let still_awaited = window.awaited();
         gone.retain(|awaited| {
             let waits = state.waiting.iter().any(|waiting| waiting.head == awaited.1);
             !waits && still_awaited.contains(awaited)
         });
+        if freed {
+            self.expect_due(lease.lane, Duration::ZERO);
+        }
         for (key, position) in gone {
             self.resolve(lease.lane, &key, position);
         }
@@ -174,7 +183,12 @@ impl Desk {
         }
         let handing_over = self.lanes.values().any(|window| window.closing);
         let lacking = count(self.lanes.len()) < self.fleet.least();
-        if handing_over || lacking { short } else { interval }
+        if handing_over || lacking {
+            return short;
+        }
+        let claims = self.lanes.values().filter_map(LaneWindow::next_claim_end).min();
+        let until_claim = claims.map(|end| end.saturating_duration_since(Instant::now()));
+        until_claim.map_or(interval, |until| until.clamp(short, interval))
     }
 }
 

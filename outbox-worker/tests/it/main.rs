@@ -4,6 +4,7 @@
 
 mod chain;
 mod dispatcher_calm;
+mod dispatcher_claims;
 mod dispatcher_delivery;
 mod dispatcher_lease;
 mod dispatcher_logs;

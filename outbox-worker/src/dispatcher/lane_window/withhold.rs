@@ -1,0 +1,105 @@
+//! Keeping out of memory what cannot be sent now.
+
+use std::collections::{BTreeMap, HashMap};
+
+use outbox_core::{KeyRef, Position, Withheld};
+
+use super::{Known, LaneWindow};
+use crate::dispatcher::destinations::Destination;
+use crate::dispatcher::held::{Entry, Held};
+use crate::dispatcher::key_queue::KeyQueue;
+
+impl LaneWindow {
+    /// Decides what the next read leaves out: these destinations, and keys that are full.
+    ///
+    /// What was left out until now and is wanted again is read from where its records begin.
+    pub(super) fn withhold(&mut self, destinations: &[Withheld]) {
+        let keys = &self.keys;
+        let again = self.left_out.keep(|withheld| stays(withheld, keys, destinations));
+        if let Some(floor) = again {
+            self.floor = self.floor.min(floor);
+            self.read_to = self.read_to.min(floor);
+        }
+        let full = self.keys.iter().filter(|(_, queue)| queue.is_full(false));
+        let full = full.map(|(key, _)| Withheld::Key(key.clone()));
+        for withheld in destinations.iter().cloned().chain(full) {
+            self.left_out.add(withheld, self.floor);
+        }
+    }
+
+    /// What reads leave out now.
+    pub(super) fn withheld(&self) -> impl Iterator<Item = &Withheld> {
+        self.left_out.iter()
+    }
+
+    /// Whether something that reads leave out is wanted again.
+    pub(super) fn lacks_withheld(&self, destinations: &[Withheld]) -> bool {
+        self.left_out.iter().any(|withheld| !stays(withheld, &self.keys, destinations))
+    }
+
+    /// Lets go of a record of a destination that is shut, and of those that wait behind it.
+    pub(super) fn shed(&mut self, held: &Held) {
+        if held.token != self.lease.token {
+            return;
+        }
+        let position = held.reference().position;
+        let mut gone = vec![position];
+        if let Some(key) = held.record.key() {
+            let queue = self.keys.entry(key).or_default();
+            if held.record.attempts > 0 {
+                queue.failed(position);
+            } else {
+                queue.shed(position);
+            }
+            gone.extend(queue.shed_waiting(|at| stays_away(&self.known, at)));
+        }
+        self.leave_out(Destination::of(&held.record.message).withheld(), &gone);
+    }
+
+    /// Lets go of records that need not wait in memory: those of a key that waits for a failed one,
+    /// and those far behind in a long queue.
+    pub(super) fn shed_excess(&mut self) {
+        let known = &self.known;
+        let full = self.keys.iter_mut().filter(|(_, queue)| queue.is_full(false));
+        let excess =
+            full.map(|(key, queue)| (key.clone(), queue.shed_waiting(|at| stays_away(known, at))));
+        for (key, positions) in excess.collect::<Vec<_>>() {
+            self.leave_out(Withheld::Key(key), &positions);
+        }
+    }
+
+    /// Records of keys that may go now, because the lane is read far enough.
+    pub(super) fn freed(&mut self) -> Vec<Entry> {
+        let (known, left_out) = (&self.known, &self.left_out);
+        let mut freed = Vec::new();
+        self.keys.retain(|key, queue| {
+            let read_to = left_out.read_to(key, self.read_to);
+            freed.extend(queue.read_up_to(read_to, |at| known.contains_key(&at)));
+            !queue.is_idle()
+        });
+        freed
+    }
+
+    /// What is forgotten here is read when it is wanted again.
+    fn leave_out(&mut self, withheld: Withheld, gone: &[Position]) {
+        let Some(first) = gone.iter().min() else { return };
+        self.left_out.add_below(withheld, Position(first.0 - 1).min(self.floor));
+        for position in gone {
+            self.forget(*position);
+        }
+    }
+}
+
+/// Whether a record that is let go of comes back only when it is wanted again: one that was scheduled
+/// or tried before would come straight back.
+fn stays_away(known: &BTreeMap<Position, Known>, position: Position) -> bool {
+    known.get(&position).is_some_and(|known| !known.due)
+}
+
+/// Whether reads go on leaving this out.
+fn stays(withheld: &Withheld, keys: &HashMap<KeyRef, KeyQueue>, destinations: &[Withheld]) -> bool {
+    match withheld {
+        Withheld::Destination { .. } => destinations.contains(withheld),
+        Withheld::Key(key) => keys.get(key).is_some_and(|queue| queue.is_full(true)),
+    }
+}
