@@ -127,5 +127,25 @@ async fn a_lane_whose_answer_is_awaited_is_not_read_by_another_read() {
 /// Whether lanes were read that were not leased at first, and this one was not.
 fn reads_later_lanes_without(lane: Lane, event: &Event) -> bool {
     let Event::Read(read) = event else { return false };
-    read.iter().any(|lane| lane.number() >= 32) && !read.contains(&lane)
+    let mut lanes = read.iter().map(|read| read.lane);
+    lanes.clone().any(|lane| lane.number() >= 32) && !lanes.any(|of_read| of_read == lane)
+}
+
+/// Or whatever is scheduled there would be passed by each read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lane_that_has_nothing_due_is_read_behind_what_others_had() {
+    with_dispatcher(Lane::COUNT, 1, async |rig| {
+        let busy = Lane::of_key("orders", "1");
+        for settled in 1..=3 {
+            rig.stage(1).await;
+            rig.settled(settled).await;
+        }
+
+        let is_behind = |event: &Event| {
+            let Event::Read(read) = event else { return false };
+            read.iter().all(|read| read.lane == busy || read.floor.0 > 0)
+        };
+        rig.store.happened(1, is_behind).await;
+    })
+    .await;
 }

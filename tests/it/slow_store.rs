@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use outbox_core::{
-    Batch, Fleet, Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore,
-    Outcome, ReadRequest, Settled, StoreError, WorkerCard,
+    Batch, Fleet, LaneLease, LaneRead, LaneState, LeaseRequest, LeaseTime, OutboxStats,
+    OutboxStore, Outcome, ReadRequest, Settled, StoreError, WorkerCard,
 };
 use tokio::sync::watch;
 
@@ -17,7 +17,7 @@ pub(crate) enum Event {
     /// Lanes are asked for again, and waited for.
     MoreLanesWanted,
     /// A read of these lanes was answered.
-    Read(Vec<Lane>),
+    Read(Vec<LaneRead>),
 }
 
 /// A store whose answer to a read comes late.
@@ -120,7 +120,7 @@ impl OutboxStore for SlowStore {
             self.note(Event::AnswerKept);
             until(&self.late_answers, |go| *go).await;
         }
-        self.note(Event::Read(request.lanes.iter().map(|read| read.lane).collect()));
+        self.note(Event::Read(request.lanes.clone()));
         Ok(answer)
     }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use outbox_core::{
     ClaimedRecord, KeyRef, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark,
-    UndecodableRow, Withheld,
+    UndecodableRow,
 };
 use tokio::time::Instant;
 
 use super::claims::Claims;
-use super::destinations::Destination;
 use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
 use super::left_out::LeftOut;
@@ -44,9 +43,11 @@ pub(super) enum Extent {
 
 /// The part of a lane that is in memory, between its floor and its cursor.
 ///
-/// The **cursor** is the last position that was read. The **floor** trails it until every
+/// The **cursor** is the last position that was read, in whatever lane: lanes share one sequence,
+/// so a lane that has nothing due keeps up with the others. The **floor** trails it until every
 /// transaction that could still commit behind the cursor has ended; reads start at the floor, so
-/// that a late commit is found before anything that was staged after it.
+/// that a late commit is found before anything that was staged after it, and what is scheduled is
+/// not passed by every read.
 ///
 /// A read leaves out what is **known** when it begins, and a lane is read by one read at a time. So
 /// an answer cannot show a record that was settled while the read was under way.
@@ -118,6 +119,11 @@ impl LaneWindow {
         LaneRead { lane: self.lease.lane, floor: self.floor }
     }
 
+    /// An answer about this lane and others shows a record at this position.
+    pub(super) fn reach(&mut self, position: Option<Position>) {
+        self.cursor = self.cursor.max(position.unwrap_or(self.cursor));
+    }
+
     /// Takes the lane's part of an answer and returns what is new, in order of position: a record
     /// that was scheduled takes no place before those of its key that came first.
     pub(super) fn accept(
@@ -129,7 +135,6 @@ impl LaneWindow {
     ) -> Vec<Entry> {
         let new = answer.records.iter().filter(|record| record.available_at.is_none());
         let last = new.map(|record| record.reference.position).max();
-        self.cursor = self.cursor.max(last.unwrap_or_default());
         let fresh = self.take_in(answer);
         let seen = match extent {
             Extent::All => Position(i64::MAX),

@@ -192,6 +192,7 @@ impl Desk {
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let extents = ticket.extents(&batch);
+        let highest = batch.records.iter().map(|record| record.reference.position).max();
         let mut answers = by_lane(batch);
         let mut fresh = false;
         for ((read, token), extent) in ticket.lanes.into_iter().zip(extents) {
@@ -200,6 +201,7 @@ impl Desk {
                 continue;
             }
             let answer = answers.remove(&read.lane).unwrap_or_default();
+            window.reach(highest);
             let entries = window.accept(read.floor, answer, extent, mark);
             fresh |= !entries.is_empty();
             for entry in entries {

@@ -13,7 +13,7 @@ impl LaneWindow {
     /// Decides what the next read leaves out: these destinations, and keys that are full.
     ///
     /// What was left out until now and is wanted again is read from where its records begin.
-    pub(super) fn withhold(&mut self, destinations: &[Withheld]) {
+    pub(in crate::dispatcher) fn withhold(&mut self, destinations: &[Withheld]) {
         let keys = &self.keys;
         let again = self.left_out.keep(|withheld| stays(withheld, keys, destinations));
         if let Some(floor) = again {
@@ -28,17 +28,17 @@ impl LaneWindow {
     }
 
     /// What reads leave out now.
-    pub(super) fn withheld(&self) -> impl Iterator<Item = &Withheld> {
+    pub(in crate::dispatcher) fn withheld(&self) -> impl Iterator<Item = &Withheld> {
         self.left_out.iter()
     }
 
     /// Whether something that reads leave out is wanted again.
-    pub(super) fn lacks_withheld(&self, destinations: &[Withheld]) -> bool {
+    pub(in crate::dispatcher) fn lacks_withheld(&self, destinations: &[Withheld]) -> bool {
         self.left_out.iter().any(|withheld| !stays(withheld, &self.keys, destinations))
     }
 
     /// Lets go of a record of a destination that is shut, and of those that wait behind it.
-    pub(super) fn shed(&mut self, held: &Held) {
+    pub(in crate::dispatcher) fn shed(&mut self, held: &Held) {
         if held.token != self.lease.token {
             return;
         }
@@ -58,7 +58,7 @@ impl LaneWindow {
 
     /// Lets go of records that need not wait in memory: those of a key that waits for a failed one,
     /// and those far behind in a long queue.
-    pub(super) fn shed_excess(&mut self) {
+    pub(in crate::dispatcher) fn shed_excess(&mut self) {
         let known = &self.known;
         let full = self.keys.iter_mut().filter(|(_, queue)| queue.is_full(false));
         let excess =
@@ -69,7 +69,7 @@ impl LaneWindow {
     }
 
     /// Records of keys that may go now, because the lane is read far enough.
-    pub(super) fn freed(&mut self) -> Vec<Entry> {
+    pub(in crate::dispatcher) fn freed(&mut self) -> Vec<Entry> {
         let (known, left_out) = (&self.known, &self.left_out);
         let mut freed = Vec::new();
         self.keys.retain(|key, queue| {
