@@ -1,4 +1,4 @@
-//! Sessions, refusals and plans on MariaDB.
+//! Sessions and refusals on MariaDB.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, TransactionTrait};
 
 use crate::database::{on_mariadb, rows};
 use crate::store_errors::chain;
-use crate::store_fixture::{Outbox, published, sample};
+use crate::store_fixture::Outbox;
 
 fn options() -> PoolOptions {
     PoolOptions {
@@ -193,58 +193,6 @@ async fn after_a_connection_that_was_ended_the_next_one_works_on_mariadb() {
             assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", chain(&error));
         }
         again.unwrap();
-    })
-    .await;
-}
-
-/// The tables in the order in which they are read, the key that finds their rows, and how.
-async fn plan(db: &DatabaseConnection, sql: &str) -> Vec<[String; 4]> {
-    let row = |row: &sea_orm::QueryResult| {
-        ["table", "type", "key", "Extra"]
-            .map(|column| row.try_get::<Option<String>>("", column).unwrap().unwrap_or_default())
-    };
-    rows(db, &format!("EXPLAIN {sql}")).await.iter().map(row).collect()
-}
-
-/// A statement with its values in it, each the same number, which no plan here depends on.
-fn bound(sql: &str) -> String {
-    sql.replace("JSON_TABLE(?,", "JSON_TABLE('[]',").replace('?', "1")
-}
-
-#[tokio::test]
-async fn no_hot_statement_walks_a_backlog_or_sorts_it_on_mariadb() {
-    on_mariadb(|database| async move {
-        let outbox = Outbox::new(database);
-        let leases = outbox.lease(2).await;
-        let record = outbox.insert(sample(0)).await;
-        let columns = "lane, id, format, event_type, event_version, topic, source, content_type,
-                       payload, size, occurred_at";
-        outbox
-            .run(&format!(
-                "INSERT INTO outbox_message ({columns}) SELECT {columns}
-                 FROM outbox_message, (SELECT seq FROM seq_1_to_20000) AS n"
-            ))
-            .await;
-        outbox.run("ANALYZE TABLE outbox_message").await;
-        outbox.database.sent("");
-        outbox.read(&[0, 1]).await;
-        outbox.settle(&published(&leases[0], &[record])).await;
-        let statements = outbox.database.sent("outbox_message");
-        assert_eq!(statements.len(), 6, "two looks, records by three, one deletion");
-
-        for sql in statements {
-            for [table, access, key, extra] in plan(&outbox.db, &bound(&sql)).await {
-                if table != "m" {
-                    continue;
-                }
-                let narrow = match key.as_str() {
-                    "PRIMARY" => access == "eq_ref",
-                    "outbox_message_due" => ["range", "ref"].contains(&access.as_str()),
-                    _ => false,
-                };
-                assert!(narrow && !extra.contains("filesort"), "{access} {key} {extra}: {sql}");
-            }
-        }
     })
     .await;
 }

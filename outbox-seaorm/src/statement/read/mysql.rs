@@ -7,6 +7,12 @@
 //! Transactions that are open cannot be told here, so a lane is read from its start: its known
 //! records are walked by each read. They are left out here and not by the statement, which would
 //! look them up anew for each lane.
+//!
+//! Settled records are walked as well until the server purges them, which it does not while an older
+//! transaction may still see them: 0.15 s for a million. If a writer is open too that began before
+//! they were settled, the server looks each of them up in the table, because an entry of an index does
+//! not tell which transaction it is of: 3 s for a million. Another index would be slower without such
+//! a writer.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
