@@ -17,7 +17,7 @@ on_all!(store_fleet:
     what_the_others_lack_is_added_up,
 );
 
-fn card(wants_lanes: Option<u8>) -> WorkerCard {
+pub(crate) fn card(wants_lanes: Option<u8>) -> WorkerCard {
     WorkerCard {
         id: WorkerId::new(),
         version: "0.1.0".to_owned(),
