@@ -11,8 +11,9 @@ const LONGEST_WORD: usize = 24;
 
 /// Schema and prefix of the tables of one outbox.
 ///
-/// The defaults are the connection's own schema and the prefix `outbox_`. Names are case-sensitive
-/// and always quoted.
+/// The defaults are the connection's own schema and the prefix `outbox_`. Names are always quoted
+/// and case-sensitive, except on SQLite and on MariaDB and MySQL servers that fold the names of
+/// tables (`lower_case_table_names`): outboxes that differ in capitals alone would be one there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TableNames {
     schema: Option<String>,

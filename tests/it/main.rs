@@ -16,6 +16,7 @@ mod key_order;
 mod late_answer;
 mod listening;
 mod scene;
+mod several_outboxes;
 mod slow_store;
 mod topic_settings;
 mod worker_commands;

@@ -92,12 +92,16 @@ impl OutboxCreate {
         let backend = db.get_database_backend();
         let rows =
             db.query_all_raw(Statement::from_string(backend, self.present(backend)?)).await?;
-        let whole = rows.len() == TABLES.len() && backend != DbBackend::MySql;
-        if rows.is_empty() || whole {
-            return Ok(whole);
-        }
         let taken: Vec<String> =
             rows.iter().map(|row| row.try_get("", "name")).collect::<Result<_, _>>()?;
+        // SQLite takes names that differ in capitals for the same: those are another outbox's.
+        let own = TABLES.map(|table| self.names.identifier(table));
+        let whole = taken.len() == own.len()
+            && backend != DbBackend::MySql
+            && taken.iter().all(|table| own.contains(table));
+        if taken.is_empty() || whole {
+            return Ok(whole);
+        }
         Err(DbErr::Migration(format!(
             "the outbox needs the name of {}, which exists already: give the outbox another prefix",
             taken.join(", ")

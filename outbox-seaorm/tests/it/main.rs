@@ -50,6 +50,7 @@ mod store_full_postgres;
 mod store_hot;
 mod store_lease;
 mod store_mariadb;
+mod store_named;
 mod store_park;
 mod store_plans_sqlite;
 mod store_privileges;
