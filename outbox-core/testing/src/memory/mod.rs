@@ -25,7 +25,7 @@ use state::{Draft, State};
 pub use fault::StoreCall;
 pub use inspect::{DeadLetter, HeldLane};
 pub use state::CommitOrder;
-pub use transaction::MemoryTransaction;
+pub use transaction::{MemorySavepoint, MemoryTransaction};
 
 /// An outbox in memory, for tests of a dispatcher and as the reference of the contract.
 ///

@@ -19,6 +19,10 @@ pub struct MemoryTransaction {
     drafts: Vec<Draft>,
 }
 
+/// A place within a [`MemoryTransaction`] to which it can be rolled back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemorySavepoint(usize);
+
 impl MemoryTransaction {
     pub(super) const fn new(store: MemoryStore) -> Self {
         Self { store, number: None, drafts: Vec::new() }
@@ -36,6 +40,18 @@ impl MemoryTransaction {
         drop(state);
         self.number = Some(number);
         self.drafts.push(draft);
+    }
+
+    /// Marks how far the transaction has come. Releasing a savepoint is forgetting it.
+    pub const fn savepoint(&self) -> MemorySavepoint {
+        MemorySavepoint(self.drafts.len())
+    }
+
+    /// Forgets what was staged since, as `ROLLBACK TO SAVEPOINT` does.
+    ///
+    /// Positions that were drawn since stay unused, and the transaction keeps its number.
+    pub fn roll_back_to(&mut self, savepoint: MemorySavepoint) {
+        self.drafts.truncate(savepoint.0);
     }
 
     /// Makes all its messages visible at once.

@@ -32,6 +32,26 @@ async fn a_record_is_due_at_its_instant_and_not_a_microsecond_earlier() {
 }
 
 #[tokio::test]
+async fn what_was_staged_since_a_savepoint_can_be_taken_back() {
+    let (_, store) = store();
+    let (kept, dropped, later) = (message(), message(), message());
+    let ids = [kept.id, later.id];
+    let mut transaction = store.begin();
+    transaction.stage(StagedMessage { message: kept, schedule: Schedule::Now });
+    let savepoint = transaction.savepoint();
+    transaction.stage(StagedMessage { message: dropped, schedule: Schedule::Now });
+
+    transaction.roll_back_to(savepoint);
+    transaction.stage(StagedMessage { message: later, schedule: Schedule::Now });
+    let committed = transaction.commit();
+
+    assert_eq!(committed.iter().map(|record| record.id).collect::<Vec<_>>(), ids);
+    let read: Vec<EventId> = read(&store).await.iter().map(|record| record.reference.id).collect();
+    assert_eq!(read.len(), 2);
+    assert!(ids.iter().all(|id| read.contains(id)));
+}
+
+#[tokio::test]
 async fn a_lease_is_live_until_a_microsecond_before_its_end() {
     let (clock, store) = store();
     let first = lease(&store, SECOND).await;
