@@ -1,0 +1,89 @@
+//! What each side calls the same thing.
+
+use std::collections::HashMap;
+
+use outbox_core::{LaneLease, LeaseToken, Outcome, Position, RecordRef};
+
+use super::compare::Difference;
+use super::sample::serial;
+
+/// A lease, as each side granted it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    pub(super) reference: LaneLease,
+    pub(super) real: LaneLease,
+}
+
+/// A record as it was read from both sides.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) reference: RecordRef,
+    pub(super) real: RecordRef,
+    pub(super) revision: i32,
+}
+
+/// The same outcomes in the words of each side.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcomes {
+    pub(super) reference: Vec<Outcome>,
+    pub(super) real: Vec<Outcome>,
+}
+
+/// Positions and tokens of the database in the words of the reference.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    committed: HashMap<u32, RecordRef>,
+    records: HashMap<Position, RecordRef>,
+    tokens: HashMap<LeaseToken, LeaseToken>,
+}
+
+impl Names {
+    /// The reference has committed the messages with these serial numbers.
+    pub(super) fn commit(&mut self, serials: &[u32], records: Vec<RecordRef>) {
+        assert_eq!(serials.len(), records.len(), "each message becomes a record");
+        self.committed.extend(serials.iter().copied().zip(records));
+    }
+
+    /// A record of the database, recognised by its payload.
+    pub(super) fn record(
+        &mut self,
+        real: RecordRef,
+        payload: &[u8],
+    ) -> Result<RecordRef, Difference> {
+        let committed = serial(payload).and_then(|serial| self.committed.get(&serial));
+        let Some(record) = committed.copied() else {
+            return Err(format!("{real:?} was never committed"));
+        };
+        let before = self.records.insert(real.position, record);
+        if before.is_some_and(|before| before != record) {
+            return Err(format!("{real:?} stands where {before:?} stood"));
+        }
+        Ok(RecordRef { position: record.position, ..real })
+    }
+
+    /// A place of the database, itself if no record was seen there.
+    pub(super) fn reference(&self, real: RecordRef) -> RecordRef {
+        RecordRef { position: self.position(real.position), ..real }
+    }
+
+    /// A position of the database, itself if no record was seen there.
+    pub(super) fn position(&self, real: Position) -> Position {
+        self.records.get(&real).map_or(real, |record| record.position)
+    }
+
+    pub(super) fn grant(&mut self, held: Held) -> Result<(), Difference> {
+        match self.tokens.insert(held.real.token, held.reference.token) {
+            Some(_) => Err(format!("the token of {:?} is not fresh", held.real)),
+            None => Ok(()),
+        }
+    }
+
+    /// A token of the database, itself if it granted no such lease.
+    pub(super) fn token(&self, real: LeaseToken) -> LeaseToken {
+        self.tokens.get(&real).copied().unwrap_or(real)
+    }
+
+    pub(super) fn lease(&self, real: LaneLease) -> LaneLease {
+        LaneLease { token: self.token(real.token), ..real }
+    }
+}

@@ -1,0 +1,82 @@
+//! Reads of both sides.
+
+use std::num::NonZeroU32;
+
+use outbox_core::{Batch, Lane, LaneRead, OutboxStore, Position, ReadRequest, RecordRef};
+
+use super::compare::{Difference, answers, batches, mark};
+use super::names::Seen;
+use super::operation::{LANES, Operation};
+use super::twins::{Twins, latest};
+
+impl Twins<'_> {
+    pub(super) async fn read(&mut self, operation: &Operation) -> Result<(), Difference> {
+        let (ours, theirs) = self.requests(operation);
+        let real = self.outbox.store.read(&theirs).await;
+        let both = answers(self.reference.read(&ours).await, real)?;
+        let Some((reference, real)) = both else { return Ok(()) };
+        let everything = ReadRequest { records: NonZeroU32::MAX, bytes: u64::MAX, ..ours };
+        let all = self.reference.read(&everything).await.unwrap();
+        let real = self.in_our_words(real)?;
+        batches(&reference, &real, &all)?;
+        mark(reference.mark, real.mark, &self.stamps)?;
+        self.sights.read += real.records.len();
+        self.sights.undecodable += real.undecodable.len();
+        self.sights.cut += usize::from(real.truncated);
+        Ok(())
+    }
+
+    /// The same request in the words of each side.
+    fn requests(&self, operation: &Operation) -> (ReadRequest, ReadRequest) {
+        let Operation::Read { lanes, floor, known, records, bytes } = operation else {
+            unreachable!("it is a read")
+        };
+        let mut numbers: Vec<u8> = (0..LANES).filter(|lane| lanes >> lane & 1 == 1).collect();
+        if numbers.is_empty() {
+            numbers.push(lanes % LANES);
+        }
+        let known = known.of(&self.seen);
+        let floor = floor.and_then(|number| latest(&self.seen, number));
+        let request = |side: fn(&Seen) -> RecordRef| ReadRequest {
+            lanes: numbers
+                .iter()
+                .map(|number| lane_read(*number, floor.map(|seen| side(&seen))))
+                .collect(),
+            known: known.iter().map(|seen| side(seen).position).collect(),
+            records: NonZeroU32::new(u32::from(*records)).unwrap(),
+            bytes: bytes.map_or(1 << 30, u64::from),
+        };
+        (request(|seen| seen.reference), request(|seen| seen.real))
+    }
+
+    /// Remembers what was read, to settle it later.
+    fn in_our_words(&mut self, mut batch: Batch) -> Result<Batch, Difference> {
+        let now = self.now();
+        for record in &mut batch.records {
+            let real = record.reference;
+            let reference = self.names.record(real, &record.message.payload)?;
+            self.seen.push(Seen { reference, real, revision: record.revision });
+            record.reference = reference;
+            record.failing_for = self.outbox.time(record.failing_for);
+            for instant in [
+                &mut record.available_at,
+                &mut record.first_failed_at,
+                &mut record.message.deliver_at,
+            ] {
+                *instant = instant.map(|instant| self.outbox.instant(instant, now));
+            }
+        }
+        for row in &mut batch.undecodable {
+            let real = row.reference;
+            row.reference = self.names.reference(real);
+            self.seen.push(Seen { reference: row.reference, real, revision: row.revision });
+        }
+        Ok(batch)
+    }
+}
+
+fn lane_read(number: u8, floor: Option<RecordRef>) -> LaneRead {
+    let lane = Lane::new(number).unwrap();
+    let floor = floor.filter(|floor| floor.lane == lane);
+    LaneRead { lane, floor: floor.map_or(Position(0), |floor| floor.position) }
+}
