@@ -14,6 +14,7 @@ mod crash;
 mod function_length;
 mod key_order;
 mod late_answer;
+mod late_commits;
 mod listening;
 mod random;
 mod scene;
