@@ -23,6 +23,7 @@ mod given_up;
 mod guard;
 mod hooks;
 mod insert;
+mod isolation;
 mod junction;
 mod kit;
 mod layer;
