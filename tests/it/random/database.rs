@@ -9,10 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use outbox_core::{OutboxStore, RecordRef, StagedMessage, TableNames, TopicProfile};
+use outbox_core::{Format, OutboxStore, RecordRef, StagedMessage, TableNames, TopicProfile};
 use outbox_seaorm::{OutboxSettings, PoolOptions, SeaOrmStore, Stage, scope};
-use outbox_test_databases::{Lent, run};
-use sea_orm::{ConnectionTrait, DatabaseConnection, DatabaseTransaction, TransactionTrait};
+use outbox_test_databases::{Lent, number, run};
+use sea_orm::{
+    ConnectionTrait, DatabaseConnection, DatabaseTransaction, IsolationLevel, TransactionTrait,
+};
 
 /// The functions by which statements ask PostgreSQL for the time. The path of the database puts
 /// these before the server's own.
@@ -127,7 +129,10 @@ impl Outbox {
     }
 
     pub(super) async fn begin(&self) -> Writer {
-        Writer { levels: vec![self.application.begin().await.unwrap()], session_clock: None }
+        // On MariaDB, raising a format would lock the gap that another writer inserts into.
+        let isolation = self.is_mariadb().then_some(IsolationLevel::ReadCommitted);
+        let writer = self.application.begin_with_config(isolation, None).await.unwrap();
+        Writer { levels: vec![writer], session_clock: None }
     }
 
     /// Makes the stored row of a record undecodable.
@@ -171,10 +176,11 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) async fn stage(
         &mut self,
-        message: StagedMessage,
+        mut message: StagedMessage,
         outbox: &Outbox,
         now: DateTime<Utc>,
     ) {
+        let format = std::mem::replace(&mut message.message.format, Format::CURRENT);
         let innermost = self.levels.last().unwrap();
         if outbox.is_mariadb() && self.session_clock.replace(now) != Some(now) {
             set_session(innermost, now).await;
@@ -182,6 +188,14 @@ impl Writer {
         let profile = TopicProfile::default().with_limit(TopicProfile::LARGEST_LIMIT).unwrap();
         let settings = OutboxSettings::new("https://shop.example").default_profile(profile);
         scope(settings, innermost.stage_encoded([message])).await.unwrap();
+        if format != Format::CURRENT {
+            // As a newer version stages it, which this one does not.
+            let last = number(innermost, "SELECT max(position) FROM outbox_message").await;
+            let format = format.0;
+            let raise =
+                format!("UPDATE outbox_message SET format = {format} WHERE position = {last}");
+            innermost.execute_unprepared(&raise).await.unwrap();
+        }
     }
 
     pub(super) async fn savepoint(&mut self) {

@@ -42,6 +42,8 @@ pub(super) enum Operation {
         lanes: u8,
         floor: Option<u8>,
         known: Latest,
+        /// A bit for each of what can be withheld.
+        without: u8,
         records: u8,
         bytes: Option<u16>,
     },
@@ -216,6 +218,7 @@ fn read(random: &mut Rng) -> Operation {
         lanes: if random.u8(..4) > 0 { u8::MAX } else { random.u8(..) },
         floor: (random.u8(..6) == 0).then(|| random.u8(..)),
         known: Latest(random.u16(..) & random.u16(..) & random.u16(..)),
+        without: if random.u8(..4) == 0 { random.u8(..) & random.u8(..) } else { 0 },
         records: if roomy { 200 } else { random.u8(1..=8) },
         bytes: (!roomy && random.bool()).then(|| random.u16(..4000)),
     }

@@ -7,10 +7,12 @@ use outbox_core::{Batch, Lane, LaneRead, OutboxStore, Position, ReadRequest, Rec
 use super::compare::{Difference, answers, batches, mark};
 use super::names::Seen;
 use super::operation::{LANES, Operation};
+use super::sample::withheld;
 use super::twins::{Twins, latest};
 
 impl Twins<'_> {
     pub(super) async fn read(&mut self, operation: &Operation) -> Result<(), Difference> {
+        let Operation::Read { without, .. } = operation else { unreachable!("it is a read") };
         let (ours, theirs) = self.requests(operation);
         let real = self.outbox.store.read(&theirs).await;
         let both = answers(self.reference.read(&ours).await, real)?;
@@ -23,12 +25,13 @@ impl Twins<'_> {
         self.sights.read += real.records.len();
         self.sights.undecodable += real.undecodable.len();
         self.sights.cut += usize::from(real.truncated);
+        self.sights.withheld += usize::from(*without > 0);
         Ok(())
     }
 
     /// The same request in the words of each side.
     fn requests(&self, operation: &Operation) -> (ReadRequest, ReadRequest) {
-        let Operation::Read { lanes, floor, known, records, bytes } = operation else {
+        let Operation::Read { lanes, floor, known, without, records, bytes } = operation else {
             unreachable!("it is a read")
         };
         let mut numbers: Vec<u8> = (0..LANES).filter(|lane| lanes >> lane & 1 == 1).collect();
@@ -43,6 +46,7 @@ impl Twins<'_> {
                 .map(|number| lane_read(*number, floor.map(|seen| side(&seen))))
                 .collect(),
             known: known.iter().map(|seen| side(seen).position).collect(),
+            without: withheld(*without),
             records: NonZeroU32::new(u32::from(*records)).unwrap(),
             bytes: bytes.map_or(1 << 30, u64::from),
         };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use outbox_core::{
-    DeadReason, EventId, Failure, FailureKind, Format, Headers, Lane, OutboxMessage, OutcomeKind,
-    Schedule, StagedMessage,
+    DeadReason, EventId, Failure, FailureKind, Format, Headers, KeyRef, Lane, OutboxMessage,
+    OutcomeKind, Schedule, StagedMessage, Withheld,
 };
 use uuid::Uuid;
 
@@ -60,6 +60,20 @@ pub(super) fn staged(draft: Draft, serial: u32) -> StagedMessage {
     let delay = Duration::from_hours(u64::from(draft.delay));
     let schedule = if delay.is_zero() { Schedule::Now } else { Schedule::After(delay) };
     StagedMessage { message, schedule }
+}
+
+/// What a read withholds, by its bits.
+pub(super) fn withheld(bits: u8) -> Vec<Withheld> {
+    let to = |topic: &str, transport: Option<&str>| Withheld::Destination {
+        topic: topic.into(),
+        transport: transport.map(str::to_owned),
+    };
+    let keys = KEYS
+        .iter()
+        .map(|(topic, key)| Withheld::Key(KeyRef { topic: (*topic).into(), key: key.clone() }));
+    let all = [to("orders", None), to("orders", Some("sns-eu")), to("returns", None)];
+    let all = all.into_iter().chain(keys).enumerate();
+    all.filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, withheld)| withheld).collect()
 }
 
 /// The serial number of a message.

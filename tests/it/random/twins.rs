@@ -42,6 +42,7 @@ pub(super) struct Sights {
     pub(super) read: usize,
     pub(super) refused: usize,
     pub(super) undecodable: usize,
+    pub(super) withheld: usize,
 }
 
 impl Sights {
@@ -56,9 +57,9 @@ impl Sights {
         self.counts().into_iter().all(|count| *count > 20)
     }
 
-    fn counts(&mut self) -> [&mut usize; 8] {
-        let Self { applied, cut, dead, lost, parked, read, refused, undecodable } = self;
-        [applied, cut, dead, lost, parked, read, refused, undecodable]
+    fn counts(&mut self) -> [&mut usize; 9] {
+        let Self { applied, cut, dead, lost, parked, read, refused, undecodable, withheld } = self;
+        [applied, cut, dead, lost, parked, read, refused, undecodable, withheld]
     }
 }
 

@@ -52,6 +52,7 @@ impl Window {
         ReadRequest {
             lanes: vec![LaneRead { lane, floor: self.floor }],
             known: self.known.clone(),
+            without: Vec::new(),
             records: NonZeroU32::new(100).unwrap(),
             bytes: 1 << 20,
         }
