@@ -22,7 +22,7 @@ const SCHEDULED: u64 = MILLION / 10;
 /// Keys that are parked beside a million records, each in front of a hundred.
 const PARKED_KEYS: u64 = MILLION / 1000;
 /// Most buffers or rows that a call may cost for each lane, record and key that it is about.
-const EACH: u64 = 10;
+const EACH: u64 = 12;
 /// What counting may cost: each of its parts looks at no more rows of a table.
 const COUNTING: u64 = 6 * 100_001 + 64 * EACH;
 
