@@ -29,6 +29,8 @@ pub struct Fleet {
     pub sharing: u32,
     /// Lanes that the other live workers lack.
     pub wanted: u32,
+    /// As [`Settled::stamp`](crate::Settled::stamp), for a worker that has nothing to settle.
+    pub stamp: Option<u64>,
 }
 
 impl Fleet {

@@ -35,15 +35,16 @@ pub struct ReadRequest {
 /// Records that a read leaves out although they are due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Withheld {
-    /// All that go to this topic, through this transport.
+    /// All that go to this topic through this transport, and all ordered ones of the topic: a key is
+    /// in order whatever the transports of its records.
     Destination {
         /// The topic.
         topic: Arc<str>,
         /// The transport; `None` for records that name none.
         transport: Option<String>,
     },
-    /// Those of an ordering key that were due from the start. One that failed is read all the same:
-    /// the others wait for it.
+    /// Those of an ordering key that were never tried. One that failed is read all the same: the others
+    /// wait for it.
     Key(KeyRef),
 }
 
@@ -86,7 +87,8 @@ pub struct Batch {
     /// What is known about open transactions.
     pub mark: ReadMark,
     /// How far lanes were looked at: all that is due up to there is in the answer, known or
-    /// withheld. Told only where something was withheld, of the lanes of which it is known.
+    /// withheld. Told only where something was withheld, of the lanes of which it is known; the
+    /// largest position stands for the end of a lane.
     ///
     /// A store may look at a part of a lane at a time, so that what is withheld costs little.
     pub reached: Vec<(Lane, Position)>,

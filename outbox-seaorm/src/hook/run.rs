@@ -94,7 +94,8 @@ where
             return Saved::Inserted;
         }
         let key = Key::new::<A, C>(db, row::saved_key::<A>(model));
-        match stash::take(&key).or_else(|| stash::take_sole_update(&key)) {
+        let sole = || if insert { None } else { stash::take_sole_update(&key) };
+        match stash::take(&key).or_else(sole) {
             Some(Noted::Present) if insert => Saved::Nothing,
             _ if insert => Saved::Inserted,
             Some(Noted::Update(assigned, _)) if assigned.is_empty() => Saved::Nothing,

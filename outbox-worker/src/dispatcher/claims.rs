@@ -34,9 +34,14 @@ impl Claims {
         over
     }
 
-    /// A read from this position on has shown all that is due up to `seen`.
-    pub(super) fn looked(&mut self, from: Position, seen: Position) {
-        self.unread.retain(|position| *position <= from || *position > seen);
+    /// A read from this position on has shown all that is due up to `seen`, but for what is `hidden`.
+    pub(super) fn looked(
+        &mut self,
+        from: Position,
+        seen: Position,
+        hidden: impl Fn(Position) -> bool,
+    ) {
+        self.unread.retain(|position| *position <= from || *position > seen || hidden(*position));
     }
 
     /// Records that are claimed.

@@ -75,7 +75,7 @@ impl Desk {
             credentials: Gate::default(),
             ledgers: (0..readers).map(|_| Ledger::new(now)).collect(),
             readers: vec![Reader::new(parts.settings.idle_poll); readers],
-            fleet: Fleet { sharing: 1, wanted: 0 },
+            fleet: Fleet { sharing: 1, wanted: 0, stamp: None },
             tend_at: now,
             publishing: 0,
             deaths: Vec::new(),

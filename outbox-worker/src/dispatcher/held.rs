@@ -55,14 +55,6 @@ impl Entry {
         }
     }
 
-    /// Whether it was due later than it was staged, and was never sent.
-    pub(super) const fn was_scheduled(&self) -> bool {
-        match self {
-            Self::Broken(..) => false,
-            Self::Record(held) => held.record.available_at.is_some() && held.record.attempts == 0,
-        }
-    }
-
     pub(super) fn key(&self) -> Option<KeyRef> {
         match self {
             Self::Broken(row, _) => row.key.clone(),

@@ -34,22 +34,17 @@ pub(super) struct KeyQueue {
     claimed: BTreeSet<Position>,
     /// Records that were let go of before they were sent: later ones wait until they are read anew.
     shed: BTreeSet<Position>,
-    /// Scheduled records that are due before all that was staged earlier is read.
-    early: BTreeSet<Position>,
     parked: bool,
 }
 
 impl KeyQueue {
-    /// Takes a record that was read; `early` if earlier ones may be unread.
-    pub(super) fn admit(&mut self, entry: Entry, early: bool) -> Admission {
+    /// Takes a record that was read.
+    pub(super) fn admit(&mut self, entry: Entry) -> Admission {
         if self.parked {
             return Admission::Park(Box::new(entry));
         }
         self.shed.remove(&entry.position());
         self.claimed.remove(&entry.position());
-        if early {
-            self.early.insert(entry.position());
-        }
         self.waiting.insert(entry.position(), entry);
         self.next().map_or(Admission::Wait, |entry| Admission::Next(Box::new(entry)))
     }
@@ -90,7 +85,6 @@ impl KeyQueue {
         self.failed.clear();
         self.claimed.clear();
         self.shed.clear();
-        self.early.clear();
         self.parked = true;
         std::mem::take(&mut self.waiting).into_values().collect()
     }
@@ -108,7 +102,7 @@ impl KeyQueue {
 
     /// Lets go of what waits in memory beyond what is of use soon, if it `stays_away` then.
     pub(super) fn shed_waiting(&mut self, stays_away: impl Fn(Position) -> bool) -> Vec<Position> {
-        let blocked = self.awaits_failed() || self.busy.is_none();
+        let blocked = self.wants_none() || (self.busy.is_none() && !self.shed.is_empty());
         let room = if blocked { 0 } else { MANY };
         let excess = self.waiting.keys().copied().skip(room).filter(|at| stays_away(*at));
         let excess: Vec<Position> = excess.collect();
@@ -119,18 +113,17 @@ impl KeyQueue {
         excess
     }
 
-    /// All records up to here are read: one that was let go of and is not `known` is gone, and none is
-    /// early. Returns the one that may go now.
+    /// All records up to here are read: one that was let go of and is not `known` is gone. Returns the
+    /// one that may go now.
     pub(super) fn read_up_to(
         &mut self,
         seen: Position,
         known: impl Fn(Position) -> bool,
     ) -> Option<Entry> {
-        if self.shed.is_empty() && self.early.is_empty() {
+        if self.shed.is_empty() {
             return None;
         }
         self.shed.retain(|position| *position > seen || known(*position));
-        self.early.retain(|position| *position > seen);
         self.next()
     }
 
@@ -148,9 +141,18 @@ impl KeyQueue {
     /// While one that failed is awaited, none is wanted. `already` says that none is read now, so that
     /// reading does not begin again for each record that is sent.
     pub(super) fn is_full(&self, already: bool) -> bool {
-        let ready = self.waiting.len().saturating_sub(self.early.len());
-        let waits = self.awaits_failed() && self.claimed.is_empty();
-        waits || ready >= if already { FEW } else { MANY }
+        self.wants_none() || self.waiting.len() >= if already { FEW } else { MANY }
+    }
+
+    /// Whether this record of the key is held by others.
+    pub(super) fn is_claimed(&self, position: Position) -> bool {
+        self.claimed.contains(&position)
+    }
+
+    /// Whether no record is wanted, as one that failed is awaited. One that others hold by a claim is
+    /// new when it comes, and would not be read then.
+    fn wants_none(&self) -> bool {
+        self.awaits_failed() && self.claimed.is_empty()
     }
 
     fn awaits_failed(&self) -> bool {
@@ -176,7 +178,7 @@ impl KeyQueue {
         let position = *first.key();
         let earlier = |other: &Position| *other < position;
         let waits = [&self.failed, &self.shed].iter().any(|set| set.first().is_some_and(earlier));
-        if waits || self.early.contains(&position) {
+        if waits {
             return None;
         }
         self.failed.remove(&position);

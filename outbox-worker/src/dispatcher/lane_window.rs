@@ -151,9 +151,11 @@ impl LaneWindow {
             // Where nothing was left out, it is read as far as there is anything.
             let last = fresh.iter().map(Entry::position).max().unwrap_or_default();
             self.read_to = self.read_to.max(seen.min(last.max(self.cursor)));
-            if !self.left_out.has_destination() {
-                self.claims.looked(from, seen);
-            }
+            let (keys, left_out) = (&self.keys, &self.left_out);
+            self.claims.looked(from, seen, |position| {
+                let mut of_record = keys.iter().filter(|(_, queue)| queue.is_claimed(position));
+                of_record.any(|(key, _)| left_out.hides(key))
+            });
             self.advance(seen, mark);
         }
         self.end_read();
@@ -215,11 +217,7 @@ impl LaneWindow {
     /// Puts a record in its place: at once, behind others of its key, or aside.
     pub(super) fn admit(&mut self, entry: Entry) -> Admission {
         match entry.key() {
-            Some(key) => {
-                let read_to = self.left_out.read_to(&key, self.read_to);
-                let early = entry.was_scheduled() && entry.position() > read_to;
-                self.key(&key).admit(entry, early)
-            }
+            Some(key) => self.key(&key).admit(entry),
             None => Admission::Next(Box::new(entry)),
         }
     }
@@ -279,8 +277,9 @@ impl LaneWindow {
         self.cursor
     }
 
-    pub(super) const fn is_reading(&self) -> bool {
-        self.reading
+    /// Whether a read of it may begin.
+    pub(super) fn may_be_read(&self, now: Instant) -> bool {
+        !self.reading && !self.closing && self.deadline > now
     }
 
     pub(super) fn held(&self) -> (usize, usize) {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use outbox_core::{KeyRef, Position, Withheld};
 
-/// More than this are not left out, and what is beyond it is held in memory.
+/// Beyond this many, only what was let go of is left out; the rest is held in memory.
 const MOST: usize = 100;
 
 /// Keys and destinations, each with the floor from which it is to be read when it is wanted again.
@@ -50,17 +50,22 @@ impl LeftOut {
         self.0.keys()
     }
 
-    /// Whether records may be out of sight that no key of theirs tells of.
-    pub(super) fn has_destination(&self) -> bool {
-        self.0.keys().any(|withheld| matches!(withheld, Withheld::Destination { .. }))
+    /// Whether records of this key may be out of sight.
+    pub(super) fn hides(&self, key: &KeyRef) -> bool {
+        self.0.keys().any(|withheld| is_of(withheld, key))
     }
 
     /// Up to where the records of this key are read, in a lane that is read so far.
     pub(super) fn read_to(&self, key: &KeyRef, lane: Position) -> Position {
-        let of_key = self.0.iter().filter(|(withheld, _)| match withheld {
-            Withheld::Destination { topic, .. } => *topic == key.topic,
-            Withheld::Key(withheld) => withheld == key,
-        });
+        let of_key = self.0.iter().filter(|(withheld, _)| is_of(withheld, key));
         of_key.map(|(_, floor)| *floor).fold(lane, Position::min)
+    }
+}
+
+/// Whether it is about records of this key. With a topic all its ordered records are left out.
+fn is_of(withheld: &Withheld, key: &KeyRef) -> bool {
+    match withheld {
+        Withheld::Destination { topic, .. } => *topic == key.topic,
+        Withheld::Key(withheld) => withheld == key,
     }
 }

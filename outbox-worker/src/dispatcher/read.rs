@@ -35,6 +35,7 @@ impl ReadTicket {
         let extent = |(read, _): &(LaneRead, LeaseToken)| match reached.get(&read.lane) {
             // No new record was looked at.
             _ if self.due_only => Extent::ToLast,
+            Some(Position(i64::MAX)) => Extent::All,
             Some(reached) => Extent::Reached(*reached),
             // Where something is withheld, a store may have stopped anywhere.
             None if batch.truncated || self.withholds => Extent::ToLast,
@@ -105,7 +106,9 @@ impl Desk {
     /// Reads soon if something that reads left out is wanted again, and there is room for it.
     fn look_for_withheld(&mut self) {
         let destinations: Vec<Withheld> = self.destinations.withheld().collect();
-        let lacks = |window: &LaneWindow| window.lacks_withheld(&destinations);
+        let now = Instant::now();
+        let lacks =
+            |window: &LaneWindow| window.may_be_read(now) && window.lacks_withheld(&destinations);
         if self.lanes.values().any(lacks) && matches!(self.room(), Some((_, false))) {
             self.look();
         }
@@ -124,7 +127,7 @@ impl Desk {
         let mut known = Vec::new();
         let mut lanes = Vec::new();
         for (lane, window) in &mut self.lanes {
-            if !mine(*lane) || window.is_reading() || window.closing || window.deadline <= now {
+            if !mine(*lane) || !window.may_be_read(now) {
                 continue;
             }
             window.withhold(&destinations);

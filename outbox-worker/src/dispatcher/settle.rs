@@ -93,7 +93,7 @@ impl Desk {
         ledger.writing = true;
         let outcomes: Vec<Outcome> = written.iter().map(|one| one.outcome.clone()).collect();
         // The settlement's number is drawn after these cursors were read.
-        let cursors = self.lanes.iter().map(|(lane, window)| (*lane, window.cursor())).collect();
+        let cursors = self.cursors();
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
         let span = tracing::info_span!("outbox.settle", outcomes = outcomes.len());
@@ -120,7 +120,13 @@ impl Desk {
         }
     }
 
-    fn take_stamps(&mut self, cursors: &[(Lane, Position)], stamp: Option<u64>) {
+    /// Where each lane is read.
+    pub(super) fn cursors(&self) -> Vec<(Lane, Position)> {
+        self.lanes.iter().map(|(lane, window)| (*lane, window.cursor())).collect()
+    }
+
+    /// A transaction with this number began to write after these cursors were read.
+    pub(super) fn take_stamps(&mut self, cursors: &[(Lane, Position)], stamp: Option<u64>) {
         let Some(number) = stamp else { return };
         for (lane, cursor) in cursors {
             if let Some(window) = self.lanes.get_mut(lane) {

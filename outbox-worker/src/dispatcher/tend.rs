@@ -24,6 +24,8 @@ pub(super) struct TendPlan {
     /// other hands.
     recheck: Vec<(LaneLease, Awaited)>,
     release: Vec<LaneLease>,
+    /// Where each lane is read, before the heartbeat draws its stamp.
+    cursors: Vec<(Lane, Position)>,
     lease: LeaseTime,
     timeout: Duration,
 }
@@ -34,6 +36,7 @@ pub(super) struct Tended {
     renewed: Option<(Instant, Vec<LaneLease>)>,
     tried: Vec<LaneLease>,
     released: Vec<LaneLease>,
+    cursors: Vec<(Lane, Position)>,
     fleet: Option<Fleet>,
     rechecked: Vec<(LaneLease, Awaited, LaneState)>,
     leased: Vec<(LaneLease, LaneState)>,
@@ -74,6 +77,7 @@ impl Desk {
             recheck: recheck.map(|(lease, awaited, _)| (lease, awaited)).collect(),
             renew: renew.into_iter().map(|window| window.lease).collect(),
             release: release.into_iter().map(|window| window.lease).collect(),
+            cursors: self.cursors(),
             lease: self.lease,
             timeout: self.parts.settings.store_timeout,
         }
@@ -103,6 +107,7 @@ impl Desk {
             self.readers.iter_mut().for_each(|reader| reader.pace.found());
         }
         if let Some(fleet) = tended.fleet {
+            self.take_stamps(&tended.cursors, fleet.stamp);
             self.fleet = fleet;
             self.choose_surplus();
         }
@@ -198,7 +203,8 @@ fn count(lanes: usize) -> u8 {
 
 /// Renews first, because a lease must not run out while other statements wait for the database.
 async fn round(store: Arc<dyn OutboxStore>, plan: TendPlan) -> Tended {
-    let mut tended = Tended { tried: plan.renew.clone(), ..Tended::default() };
+    let (tried, cursors) = (plan.renew.clone(), plan.cursors.clone());
+    let mut tended = Tended { tried, cursors, ..Tended::default() };
     tended.error = steps(&*store, &plan, &mut tended).await.err();
     tended
 }

@@ -228,3 +228,46 @@ async fn a_scheduled_record_goes_before_nothing_that_was_let_go_of() {
         worker.stop().await;
     }
 }
+
+/// All of them come before anything else of their lane, and more than can be held.
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_begins_with_many_overdue_records_sends_them() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let soon = Schedule::After(Duration::from_secs(1));
+        for number in 0..QUEUE {
+            rig.store.stage_for(ordered("orders", &number.to_string()), soon);
+        }
+        rig.pass(Duration::from_secs(2)).await;
+
+        let worker = rig.start();
+        let sent = rig.accepted(QUEUE).await;
+
+        assert_eq!(sent.len(), QUEUE);
+        worker.stop().await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_whose_records_go_through_several_transports_is_in_order() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let by_transport = |message: &OutboxMessage| message.transport.is_some();
+        rig.publisher.fail_when(by_transport, Times::Always, failure(FailureKind::Destination));
+        let mut first = ordered("orders", "7");
+        first.transport = Some("sns-eu".to_owned());
+        let first = rig.store.stage(first).id;
+        let worker = rig.start();
+        rig.pass(Duration::from_secs(1)).await;
+
+        let second = rig.store.stage(ordered("orders", "7")).id;
+        rig.pass(Duration::from_secs(10)).await;
+        let before = rig.publisher.accepted();
+        rig.publisher.recover();
+        rig.until_empty().await;
+
+        assert_eq!(before, [], "the second overtakes the first");
+        assert_eq!(rig.publisher.accepted(), [first, second]);
+        worker.stop().await;
+    }
+}

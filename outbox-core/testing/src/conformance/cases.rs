@@ -73,10 +73,12 @@ macro_rules! store_conformance {
                 no_read_takes_an_open_writer_for_ended
                 a_late_commit_is_read_once_the_horizon_passes
                 an_ordered_mark_is_true
+                a_heartbeat_has_a_stamp_like_a_settlement
                 a_later_settlement_has_a_higher_stamp;
             withhold:
                 a_withheld_topic_is_left_out
                 a_topic_is_withheld_for_its_transport_alone
+                a_withheld_topic_is_withheld_with_all_of_its_keys
                 a_name_of_other_letters_is_not_withheld
                 a_withheld_key_is_left_out
                 a_failed_head_of_a_withheld_key_is_read

@@ -5,8 +5,9 @@ use std::time::Duration;
 use outbox_core::{Batch, OutcomeKind, ReadMark};
 
 use super::fixture::StoreFixture;
+use super::fleet::worker;
 use super::outbox::{Outbox, ids, only, staged_ids};
-use super::sample::{keyed, message};
+use super::sample::{HOUR, keyed, message};
 
 /// Nothing of a transaction is read before it commits; then all of it is.
 pub async fn an_uncommitted_record_is_not_read(fixture: &dyn StoreFixture) {
@@ -119,6 +120,21 @@ pub async fn a_later_settlement_has_a_higher_stamp(fixture: &dyn StoreFixture) {
 
     assert_eq!(first.is_some(), second.is_some());
     assert!(first.is_none() || first < second, "{second:?} does not follow {first:?}");
+}
+
+/// A heartbeat has a stamp where settlements have one, in one row with theirs.
+pub async fn a_heartbeat_has_a_stamp_like_a_settlement(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::holding_all(fixture).await;
+    outbox.stage([message()]).await;
+    let card = worker(Some(1), HOUR);
+
+    let before = outbox.store.heartbeat(&card).await.unwrap().stamp;
+    let settled = settle_the_only_record(&outbox).await;
+    let after = outbox.store.heartbeat(&card).await.unwrap().stamp;
+
+    assert_eq!([before.is_some(), after.is_some()], [settled.is_some(); 2]);
+    let in_order = before < settled && settled < after;
+    assert!(settled.is_none() || in_order, "{before:?}, {settled:?}, {after:?}");
 }
 
 /// Whether writers cannot overlap, so that there is nothing to know of open ones.

@@ -4,12 +4,15 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use outbox_core::{
-    Batch, Format, Lane, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadRequest,
-    UndecodableRow, WaitingKey, Withheld,
+    Batch, Format, Lane, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark,
+    ReadRequest, UndecodableRow, WaitingKey, Withheld,
 };
 
 use super::state::{Row, State};
 use crate::clock::between;
+
+/// Rows of a lane that are looked at when others than those that are withheld are wanted.
+const LOOKED_AT: usize = 50;
 
 impl State {
     pub(super) fn read(&self, request: &ReadRequest, now: DateTime<Utc>) -> Batch {
@@ -17,7 +20,10 @@ impl State {
         let mut ranked: Vec<(usize, &Row)> = Vec::new();
         for lane in &request.lanes {
             let due = self.due_in(*lane, &known, now).into_iter();
-            ranked.extend(due.filter(|row| !is_withheld(row, &request.without)).enumerate());
+            let end = self.look_ends_at(*lane, request);
+            let seen = |row: &&Row| row.record.available_at.is_some() || row.place().1 <= end;
+            let wanted = due.filter(|row| !is_withheld(row, &request.without));
+            ranked.extend(wanted.filter(seen).enumerate());
         }
         // Rank by rank over all lanes, so that the budget cuts each lane to a prefix and a full
         // lane does not push the others out.
@@ -34,14 +40,21 @@ impl State {
         Batch { records, undecodable, truncated, mark: self.mark(), reached }
     }
 
-    /// To its end, each lane of a read that withholds something.
+    /// How far each lane of a read was looked at that withholds something.
     fn reached(&self, request: &ReadRequest) -> Vec<(Lane, Position)> {
         let lanes = request.lanes.iter().filter(|_| !request.without.is_empty());
-        let end = |read: &LaneRead| {
-            let last = self.lane_rows(read.lane).last().map(|row| row.place().1);
-            (read.lane, last.unwrap_or_default().max(read.floor))
-        };
-        lanes.map(end).collect()
+        lanes.map(|read| (read.lane, self.look_ends_at(*read, request))).collect()
+    }
+
+    /// A read that withholds something looks at some rows of each lane, as a database does, unless
+    /// lanes are read from their start each time.
+    fn look_ends_at(&self, read: LaneRead, request: &ReadRequest) -> Position {
+        if request.without.is_empty() || self.mark() == ReadMark::Unknown {
+            return Position(i64::MAX);
+        }
+        let behind = self.lane_rows(read.lane).map(|row| row.place().1);
+        let looked_at = behind.filter(|position| *position > read.floor).take(LOOKED_AT);
+        looked_at.last().unwrap_or(read.floor)
     }
 
     pub(super) fn acquired(&mut self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
@@ -108,11 +121,10 @@ fn is_withheld(row: &Row, without: &[Withheld]) -> bool {
     let message = &row.record.message;
     without.iter().any(|withheld| match withheld {
         Withheld::Destination { topic, transport } => {
-            *topic == message.topic && *transport == message.transport
+            let ordered = message.ordering_key.is_some();
+            *topic == message.topic && (ordered || *transport == message.transport)
         }
-        Withheld::Key(key) => {
-            row.record.available_at.is_none() && row.record.key().as_ref() == Some(key)
-        }
+        Withheld::Key(key) => row.record.attempts == 0 && row.record.key().as_ref() == Some(key),
     })
 }
 

@@ -24,7 +24,7 @@ impl State {
 
     pub(super) fn heartbeat(&mut self, worker: &WorkerCard, now: DateTime<Utc>) -> Fleet {
         self.workers.insert(worker.id, Sighting { card: worker.clone(), seen_at: now });
-        let mut fleet = Fleet::default();
+        let mut fleet = Fleet { stamp: self.stamp(), ..Fleet::default() };
         for Sighting { card, seen_at } in self.workers.values() {
             let alive = later(*seen_at, card.alive_for) > now;
             let Some(lacks) = card.wants_lanes.filter(|_| alive) else { continue };

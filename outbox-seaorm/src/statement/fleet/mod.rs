@@ -24,7 +24,7 @@ fn fleet(worker: &WorkerCard, row: &QueryResult) -> Result<Fleet, StoreError> {
         let wanted: i64 = row.try_get_by_index(1)?;
         let sharing = others + i64::from(worker.wants_lanes.is_some());
         let number = |count: i64| u32::try_from(count.max(0)).unwrap_or(u32::MAX);
-        Ok(Fleet { sharing: number(sharing), wanted: number(wanted) })
+        Ok(Fleet { sharing: number(sharing), wanted: number(wanted), stamp: None })
     };
     read().map_err(|error: DbErr| failed("heartbeat")(error))
 }

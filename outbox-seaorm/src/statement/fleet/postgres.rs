@@ -34,7 +34,10 @@ impl Heartbeat {
         ];
         let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.text, values);
         let rows = db.query_all_raw(statement).await.map_err(failed("heartbeat"))?;
-        fleet(worker, rows.first().ok_or_else(|| unreadable("heartbeat"))?)
+        let row = rows.first().ok_or_else(|| unreadable("heartbeat"))?;
+        let stamp: i64 = row.try_get_by_index(2).map_err(failed("heartbeat"))?;
+        let stamp = u64::try_from(stamp).map_err(|_| unreadable("heartbeat"))?;
+        Ok(Fleet { stamp: Some(stamp), ..fleet(worker, row)? })
     }
 }
 
@@ -60,7 +63,8 @@ fn heartbeat(names: &TableNames) -> String {
         ORDER BY w.id FOR UPDATE SKIP LOCKED
     )
 )
-SELECT count(*), coalesce(sum(w.wants_lanes), 0) FROM {worker} w
+SELECT count(*), coalesce(sum(w.wants_lanes), 0), pg_current_xact_id()::text::bigint
+FROM {worker} w
 WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
     AND w.seen_at > statement_timestamp() - $6 * interval '1 microsecond'"
     )

@@ -50,7 +50,7 @@ fn first_look(request: &ReadRequest) -> u32 {
 
 /// How many rows of a lane are looked at when others than those that are withheld are wanted.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-const LOOKED_AT: i64 = 1000;
+const LOOKED_AT: i64 = 2000;
 
 /// What a read leaves out, as lists of pairs: topic and transport, topic and ordering key. A record
 /// without a transport has the empty one.

@@ -47,7 +47,7 @@ impl Read {
     pub(crate) fn new(names: &TableNames) -> Self {
         Self {
             wanted: [due(names, ""), new(names, "")],
-            withholding: [due(names, DESTINATION), new(names, &format!("{DESTINATION}{KEY}"))],
+            withholding: [due(names, WANTED), new(names, WANTED)],
             records: records(names),
             turns: Turns::default(),
         }
@@ -78,8 +78,11 @@ impl Read {
             }
         }
         let Decoder { records, undecodable, .. } = decoder;
-        let mark = ReadMark::Unknown;
-        Ok(Batch { records, undecodable, truncated, mark, reached: Vec::new() })
+        let mut reached = Vec::new();
+        if !request.without.is_empty() {
+            reached.extend(found.iter().filter(|lane| lane.is_whole(&chosen)).map(Found::end_of));
+        }
+        Ok(Batch { records, undecodable, truncated, mark: ReadMark::Unknown, reached })
     }
 
     fn look(&self, lanes: usize, withholds: bool) -> String {
@@ -114,6 +117,16 @@ impl Found {
 
     fn len(&self) -> usize {
         self.due.len() + self.new.len()
+    }
+
+    /// Whether all that the lane has is among these.
+    fn is_whole(&self, chosen: &HashSet<Position>) -> bool {
+        let mut candidates = self.due.iter().chain(&self.new);
+        !self.more && candidates.all(|candidate| chosen.contains(&candidate.position))
+    }
+
+    const fn end_of(&self) -> (Lane, Position) {
+        (self.lane, Position(i64::MAX))
     }
 
     /// Notes whether each walk came to its end. What never waited stands behind all that did.
@@ -251,11 +264,13 @@ const WITHHELD: &str = "WITH destination AS (
         COLUMNS (topic TEXT PATH '$[0]', ordering_key TEXT PATH '$[1]')) AS k
 )";
 
-const DESTINATION: &str = " AND (m.topic, COALESCE(m.transport, '')) NOT IN
-    (SELECT topic, transport FROM destination)";
-
-const KEY: &str = " AND (m.topic, COALESCE(m.ordering_key, '')) NOT IN
-    (SELECT topic, ordering_key FROM kept)";
+const WANTED: &str = " AND (m.topic, COALESCE(m.transport, '')) NOT IN
+    (SELECT topic, transport FROM destination)
+    AND (m.ordering_key IS NULL OR (
+        m.topic NOT IN (SELECT topic FROM destination)
+        AND (m.attempts > 0 OR (m.topic, m.ordering_key) NOT IN
+            (SELECT topic, ordering_key FROM kept))
+    ))";
 
 /// `?` lane and rows.
 fn due(names: &TableNames, without: &str) -> String {

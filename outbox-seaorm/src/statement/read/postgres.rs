@@ -234,7 +234,12 @@ fn look_past(names: &TableNames, of: &str, behind: &str, limit: &str) -> String 
     let message = names.quoted("message", '"');
     let wanted = format!(
         "{READABLE} AND (m.topic, coalesce(m.transport, ''))
-                    NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($8::json) p)"
+                    NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($8::json) p)
+                AND (m.ordering_key IS NULL OR (
+                    m.topic NOT IN (SELECT p->>0 FROM json_array_elements($8::json) p)
+                    AND (m.attempts > 0 OR (m.topic, m.ordering_key)
+                        NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($9::json) p))
+                ))"
     );
     format!(
         "(
@@ -249,8 +254,6 @@ fn look_past(names: &TableNames, of: &str, behind: &str, limit: &str) -> String 
                 ORDER BY m.position LIMIT $10
             ) m
             WHERE {wanted} AND m.available_at IS NULL
-                AND (m.topic, coalesce(m.ordering_key, ''))
-                    NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($9::json) p)
             ORDER BY m.position LIMIT {limit}
         )"
     )

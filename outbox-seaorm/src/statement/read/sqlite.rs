@@ -152,20 +152,25 @@ fn candidates(names: &TableNames) -> String {
 /// The third column is how far that went.
 fn candidates_past(names: &TableNames) -> String {
     let message = names.quoted("message", '"');
+    let pairs = |list: &str| {
+        format!(
+            "SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each({list})"
+        )
+    };
+    let (destinations, keys) = (pairs("?6"), pairs("?7"));
     let mine = format!(
-        "{MINE} AND (m.topic, coalesce(m.transport, '')) NOT IN (
-            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?6)
-        )"
+        "{MINE} AND (m.topic, coalesce(m.transport, '')) NOT IN ({destinations})
+        AND (m.ordering_key IS NULL OR (
+            m.topic NOT IN (SELECT json_extract(value, '$[0]') FROM json_each(?6))
+            AND (m.attempts > 0 OR (m.topic, m.ordering_key) NOT IN ({keys}))
+        ))"
     );
-    let unkept = "(m.topic, coalesce(m.ordering_key, '')) NOT IN (
-            SELECT json_extract(value, '$[0]'), json_extract(value, '$[1]') FROM json_each(?7)
-        )";
     let part = format!(
         "(SELECT * FROM {message} WHERE lane = json_extract(l.value, '$[0]')
             AND position > json_extract(l.value, '$[1]') ORDER BY position LIMIT ?8)"
     );
     let due = list(&message, &format!("{mine} AND {DUE}"));
-    let new = list(&part, &format!("{mine} AND {unkept} AND {NEW}"));
+    let new = list(&part, &format!("{mine} AND {NEW}"));
     let reached = format!(
         "coalesce((SELECT max(p.position) FROM {part} AS p), json_extract(l.value, '$[1]'))"
     );
