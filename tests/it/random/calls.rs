@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_core::{
-    Format, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken, OutboxStore, Outcome,
+    Fleet, Format, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken, OutboxStore, Outcome,
     OutcomeKind, WorkerCard,
 };
 use uuid::Uuid;
@@ -61,7 +61,10 @@ impl Twins<'_> {
         };
         let real = self.outbox.store.heartbeat(&card).await;
         let both = answers(self.reference.heartbeat(&card).await, real)?;
-        both.map_or(Ok(()), |(reference, real)| same("fleet", &reference, &real))
+        let Some((reference, real)) = both else { return Ok(()) };
+        same("has a stamp", &reference.stamp.is_some(), &real.stamp.is_some())?;
+        self.stamps.extend(reference.stamp.zip(real.stamp));
+        same("fleet", &reference, &Fleet { stamp: reference.stamp, ..real })
     }
 
     pub(super) async fn acquired(&mut self, leases: Latest) -> Result<(), Difference> {

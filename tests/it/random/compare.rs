@@ -55,7 +55,7 @@ pub(super) fn settled(reference: &Settled, real: &Settled) -> Result<(), Differe
 }
 
 /// A database may have to wait for transactions of other outboxes, so its horizon may be lower. It
-/// must not be higher: `stamps` are those of the same settlements.
+/// must not be higher: `stamps` are those of the same settlements and heartbeats.
 pub(super) fn mark(
     reference: ReadMark,
     real: ReadMark,
