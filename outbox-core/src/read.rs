@@ -87,8 +87,8 @@ pub struct Batch {
     /// What is known about open transactions.
     pub mark: ReadMark,
     /// How far lanes were looked at: all that is due up to there is in the answer, known or
-    /// withheld. Told only where something was withheld, of the lanes of which it is known; the
-    /// largest position stands for the end of a lane.
+    /// withheld. Told only where something was withheld, of the lanes of which the budget left
+    /// nothing out; the largest position stands for the end of a lane.
     ///
     /// A store may look at a part of a lane at a time, so that what is withheld costs little.
     pub reached: Vec<(Lane, Position)>,

@@ -247,7 +247,7 @@ impl<'e, A: ActiveModelTrait + Send + 'e> Emitting<'e, A> {
     {
         Box::pin(async move {
             let events = Prepared::<A>::new(self.events)?;
-            let before = row::locked_for_delete(&self.active, db).await?;
+            let before = row::locked_before(WriteKind::Delete, &self.active, db).await?;
             let deleted = self.active.delete_row(db).await?;
             if let Some(row) = before.filter(|_| deleted.rows_affected > 0) {
                 events.stage(WriteKind::Delete, row, db).await?;

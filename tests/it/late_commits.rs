@@ -5,15 +5,18 @@
 //! dispatcher has sent all that is committed, which moves its cursors past what is still open.
 //! `OUTBOX_TEST_SEED` and `OUTBOX_TEST_RUNS` choose the runs.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fastrand::Rng;
-use outbox_core::{EventId, Lane, OutboxMessage, Schedule, StagedMessage};
+use outbox_core::{
+    EventId, ExponentialBackoff, Failure, FailureKind, Lane, OutboxMessage, Schedule, StagedMessage,
+};
 use outbox_seaorm::{OutboxSettings, Stage, scope};
 use outbox_test_databases::{Lent, lend_mariadb, lend_postgres, lend_sqlite, number};
-use outbox_testing::ScriptedPublisher;
+use outbox_testing::{ScriptedPublisher, Times};
 use outbox_tests::process::PATIENCE;
 use outbox_tests::store::lane_store;
 use outbox_worker::{CancellationToken, Dispatcher, DispatcherSettings};
@@ -47,11 +50,16 @@ async fn deliver_late_commits(database: Lent, writers: u32) {
     outbox_migration::migrate(&db).await.unwrap();
     let store = lane_store(&database).await;
     let publisher = ScriptedPublisher::new();
+    let again = Failure::new(FailureKind::Transient, "not at the first time");
+    publisher.fail_when(some_fail_once(), Times::Always, again);
+    let mut retry = ExponentialBackoff::default();
+    retry.base = Duration::from_millis(20);
+    retry.cap = Duration::from_millis(20);
     let mut settings = DispatcherSettings::default();
     settings.idle_poll = Duration::from_millis(10);
     settings.lease = Duration::from_mins(1);
     let dispatcher = Dispatcher::builder(store, Arc::new(publisher.clone()));
-    let dispatcher = dispatcher.settings(settings).build().unwrap();
+    let dispatcher = dispatcher.settings(settings).retry(Arc::new(retry)).build().unwrap();
     let shutdown = CancellationToken::new();
     let running = tokio::spawn(dispatcher.run(shutdown.clone()));
 
@@ -67,6 +75,15 @@ async fn deliver_late_commits(database: Lent, writers: u32) {
     shutdown.cancel();
     running.await.unwrap();
     assert_eq!(number(&db, "SELECT count(*) FROM outbox_message").await, 0, "left behind");
+}
+
+/// Fails the first attempt of every third message, so that keys wait and reads leave them out.
+fn some_fail_once() -> impl Fn(&OutboxMessage) -> bool + Send + 'static {
+    let (attempted, met) = (Mutex::new(HashSet::new()), AtomicUsize::new(0));
+    move |message| {
+        let is_first = attempted.lock().unwrap().insert(message.id);
+        is_first && met.fetch_add(1, Ordering::Relaxed) % 3 == 0
+    }
 }
 
 /// An open transaction and what it has staged, each with its key.

@@ -10,6 +10,7 @@ use sea_orm::{
     ModelTrait, PrimaryKeyToColumn, QueryFilter, QuerySelect, Select,
 };
 
+use crate::error::WriteKind;
 use crate::hook::change::ModelOf;
 
 /// The row's primary key, if it is set.
@@ -26,36 +27,37 @@ pub(super) fn saved_key<A: ActiveModelTrait>(model: &ModelOf<A>) -> Vec<Value> {
         .collect()
 }
 
-/// Reads the row that is about to be deleted and keeps it from being changed until the transaction
-/// ends.
-pub(crate) fn locked_for_delete<'c, A: ActiveModelTrait, C: ConnectionTrait>(
+/// Reads the row that is about to be updated or deleted, and keeps it from being changed until the
+/// transaction ends.
+pub(crate) fn locked_before<'c, A: ActiveModelTrait, C: ConnectionTrait>(
+    write: WriteKind,
     active: &A,
     db: &'c C,
 ) -> impl Future<Output = Result<Option<ModelOf<A>>, DbErr>> + use<'c, A, C> {
     let select = locked(active);
     async move {
         if db.get_database_backend() == DbBackend::Sqlite {
-            A::Entity::delete_many().filter(nowhere()).exec(db).await?;
+            wait_for_turn::<A, C>(write, db).await?;
         }
         one(select, db).await
     }
 }
 
-/// The same of a row that is about to be updated.
-pub(super) fn locked_for_update<'c, A: ActiveModelTrait, C: ConnectionTrait>(
-    active: &A,
-    db: &'c C,
-) -> impl Future<Output = Result<Option<ModelOf<A>>, DbErr>> + use<'c, A, C> {
-    let select = locked(active);
-    async move {
-        let key = <A::Entity as EntityTrait>::PrimaryKey::iter().next();
-        if let Some(key) = key.filter(|_| db.get_database_backend() == DbBackend::Sqlite) {
-            let column = key.into_column();
-            let nothing = A::Entity::update_many().col_expr(column, Expr::col(column));
-            nothing.filter(nowhere()).exec(db).await?;
-        }
-        one(select, db).await
+/// A write of the same kind, so that it needs no other right.
+async fn wait_for_turn<A: ActiveModelTrait, C: ConnectionTrait>(
+    write: WriteKind,
+    db: &C,
+) -> Result<(), DbErr> {
+    let nowhere = Expr::val(1).eq(0);
+    if write == WriteKind::Delete {
+        return A::Entity::delete_many().filter(nowhere).exec(db).await.map(drop);
     }
+    let key = <A::Entity as EntityTrait>::PrimaryKey::iter().next();
+    if let Some(column) = key.map(PrimaryKeyToColumn::into_column) {
+        let nothing = A::Entity::update_many().col_expr(column, Expr::col(column));
+        nothing.filter(nowhere).exec(db).await?;
+    }
+    Ok(())
 }
 
 /// Whether an insert will meet its row.
@@ -79,11 +81,6 @@ async fn one<E: EntityTrait, C: ConnectionTrait>(
         Some(select) => select.one(db).await,
         None => Ok(None),
     }
-}
-
-/// A condition that no row meets.
-fn nowhere() -> Expr {
-    Expr::val(1).eq(0)
 }
 
 /// Reads the row and keeps it locked until the transaction ends, where the database has row locks;

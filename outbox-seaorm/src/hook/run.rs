@@ -75,7 +75,7 @@ where
         }
         let assigned = Assigned::of(&active);
         let before = if A::AGGREGATE.reads_before && !assigned.is_empty() {
-            row::locked_for_update(&active, db).await?
+            row::locked_before(WriteKind::Update, &active, db).await?
         } else {
             None
         };
@@ -131,7 +131,7 @@ where
     /// Notes the row that is about to go, or that there is none.
     pub async fn before_delete<C: ConnectionTrait>(active: A, db: &C) -> Result<A, DbErr> {
         if let Some(key) = row::key(&active) {
-            let row = row::locked_for_delete(&active, db).await?;
+            let row = row::locked_before(WriteKind::Delete, &active, db).await?;
             let row = row.map(|row| Box::new(row) as stash::Row);
             stash::note(Key::new::<A, C>(db, key), Noted::Delete(row));
         }

@@ -1,5 +1,7 @@
 //! The row as it was before.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use async_trait::async_trait;
 use outbox_seaorm::{OutboxError, trust_transaction_type};
 use sea_orm::{
@@ -13,6 +15,7 @@ use crate::shop::{known, new_order};
 use crate::staged::{payloads, types};
 
 on_all!(before:
+    a_delete_whose_past_is_lost_fails,
     a_deleted_row_is_its_own_past,
     a_failed_update_leaves_no_past_for_the_next,
     a_new_row_has_no_past,
@@ -157,7 +160,7 @@ async fn a_failed_update_leaves_no_past_for_the_next(shop: TestDatabase) {
 async fn an_update_whose_past_is_lost_fails(shop: TestDatabase) {
     trust_transaction_type::<Twice>();
     let (txn, account) = opened(&shop).await;
-    let twice = Twice { txn, id: account.id };
+    let twice = Twice { txn, id: account.id, interrupted: AtomicBool::new(false) };
 
     let error = balance(account.id, 80).update(&twice).await.unwrap_err();
     twice.rollback().await.unwrap();
@@ -167,18 +170,38 @@ async fn an_update_whose_past_is_lost_fails(shop: TestDatabase) {
     assert_eq!(count(&shop.db, "accounts").await, 0);
 }
 
-/// Sends another update of the row while one to 80 is under way.
+/// Two deletes of one row at once on one transaction: there may have been an event.
+async fn a_delete_whose_past_is_lost_fails(shop: TestDatabase) {
+    trust_transaction_type::<Twice>();
+    let (txn, account) = opened(&shop).await;
+    let twice = Twice { txn, id: account.id, interrupted: AtomicBool::new(false) };
+
+    let error = account::ActiveModel::from(account).delete(&twice).await.unwrap_err();
+    twice.rollback().await.unwrap();
+
+    assert!(matches!(OutboxError::of(&error), Some(OutboxError::BeforeUnknown)), "{error}");
+    assert_eq!(count(&shop.db, "accounts").await, 0);
+}
+
+/// Sends the same write of the row once more while an update to 80 or a delete is under way.
 #[derive(Debug)]
 struct Twice {
     txn: DatabaseTransaction,
     id: i32,
+    interrupted: AtomicBool,
 }
 
 impl Twice {
     async fn interrupt(&self, statement: &Statement) {
         let eighty = |values: &sea_orm::sea_query::Values| values.0.contains(&80_i64.into());
-        if statement.sql.starts_with("UPDATE") && statement.values.as_ref().is_some_and(eighty) {
+        let updates = statement.sql.starts_with("UPDATE");
+        if updates && statement.values.as_ref().is_some_and(eighty) {
             balance(self.id, 70).update(self).await.unwrap();
+        }
+        // On SQLite an empty delete comes before, which names no column.
+        let deletes = statement.sql.starts_with("DELETE") && statement.sql.contains("id");
+        if deletes && !self.interrupted.swap(true, Ordering::Relaxed) {
+            balance(self.id, 0).delete(self).await.unwrap();
         }
     }
 }

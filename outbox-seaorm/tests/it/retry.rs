@@ -69,6 +69,17 @@ async fn assert_both_once(shop: &TestDatabase) {
     assert_eq!(count(&shop.db, "orders WHERE total = 1").await, 1);
 }
 
+/// Beside a rival that is through, where something else refuses the first attempt.
+async fn assert_placed_at_the_second_attempt(shop: &TestDatabase) {
+    let plain = TransactionOptions::default();
+    let nobody = None::<fn() -> std::future::Ready<()>>;
+
+    let attempts = place_until_taken(&shop.db, plain, nobody).await;
+
+    assert_eq!(attempts, 2);
+    assert_both_once(shop).await;
+}
+
 fn serializable() -> TransactionOptions {
     TransactionOptions {
         isolation_level: Some(IsolationLevel::Serializable),
@@ -138,12 +149,7 @@ async fn after_a_serialization_failure_in_the_hook_the_events_are_there_once() {
             FOR EACH ROW EXECUTE FUNCTION refuse_first()";
         shop.db.execute_unprepared(refuse).await.unwrap();
 
-        let plain = TransactionOptions::default();
-        let attempts =
-            place_until_taken(&shop.db, plain, None::<fn() -> std::future::Ready<()>>).await;
-
-        assert_eq!(attempts, 2);
-        assert_both_once(&shop).await;
+        assert_placed_at_the_second_attempt(&shop).await;
     })
     .await;
 }
@@ -195,12 +201,7 @@ async fn after_a_deadlock_in_the_hook_the_events_are_there_once() {
             shop.db.execute_unprepared(statement).await.unwrap();
         }
 
-        let plain = TransactionOptions::default();
-        let attempts =
-            place_until_taken(&shop.db, plain, None::<fn() -> std::future::Ready<()>>).await;
-
-        assert_eq!(attempts, 2);
-        assert_both_once(&shop).await;
+        assert_placed_at_the_second_attempt(&shop).await;
     })
     .await;
 }

@@ -100,9 +100,14 @@ impl KeyQueue {
         self.shed.insert(position);
     }
 
+    /// Whether records were let go of that are not read anew yet.
+    pub(super) fn lacks_shed(&self) -> bool {
+        !self.shed.is_empty()
+    }
+
     /// Lets go of what waits in memory beyond what is of use soon, if it `stays_away` then.
     pub(super) fn shed_waiting(&mut self, stays_away: impl Fn(Position) -> bool) -> Vec<Position> {
-        let blocked = self.wants_none() || (self.busy.is_none() && !self.shed.is_empty());
+        let blocked = self.wants_none() || (self.busy.is_none() && self.lacks_shed());
         let room = if blocked { 0 } else { MANY };
         let excess = self.waiting.keys().copied().skip(room).filter(|at| stays_away(*at));
         let excess: Vec<Position> = excess.collect();
@@ -120,9 +125,6 @@ impl KeyQueue {
         seen: Position,
         known: impl Fn(Position) -> bool,
     ) -> Option<Entry> {
-        if self.shed.is_empty() {
-            return None;
-        }
         self.shed.retain(|position| *position > seen || known(*position));
         self.next()
     }

@@ -277,6 +277,10 @@ impl LaneWindow {
         self.cursor
     }
 
+    pub(super) const fn floor(&self) -> Position {
+        self.floor
+    }
+
     /// Whether a read of it may begin.
     pub(super) fn may_be_read(&self, now: Instant) -> bool {
         !self.reading && !self.closing && self.deadline > now

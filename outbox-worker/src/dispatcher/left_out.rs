@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use outbox_core::{KeyRef, Position, Withheld};
 
-/// Beyond this many, only what was let go of is left out; the rest is held in memory.
+/// Beyond this many, keys are left out only if records of theirs were let go of; those of others are
+/// held in memory.
 const MOST: usize = 100;
 
 /// Keys and destinations, each with the floor from which it is to be read when it is wanted again.
@@ -12,14 +13,14 @@ const MOST: usize = 100;
 pub(super) struct LeftOut(HashMap<Withheld, Position>);
 
 impl LeftOut {
-    /// Leaves this out too, unless that would be too many.
-    pub(super) fn add(&mut self, withheld: Withheld, floor: Position) {
+    /// Leaves this key out too, unless that would be too many.
+    pub(super) fn add_key(&mut self, key: &KeyRef, floor: Position) {
         if self.0.len() < MOST {
-            self.0.entry(withheld).or_insert(floor);
+            self.0.entry(Withheld::Key(key.clone())).or_insert(floor);
         }
     }
 
-    /// Leaves this out, in any case, and reads it from this floor if not from one below.
+    /// Leaves this out, and reads it later from this floor if not from one below.
     pub(super) fn add_below(&mut self, withheld: Withheld, floor: Position) {
         let below = self.0.entry(withheld).or_insert(floor);
         *below = floor.min(*below);

@@ -162,8 +162,11 @@ impl Desk {
             return;
         }
         for held in self.destinations.shed() {
-            // One that was scheduled is not told from one that is gone once it is out of sight.
-            if held.record.available_at.is_some() && held.record.attempts == 0 {
+            // Out of sight, a scheduled record is not told from one that is gone, and what stands
+            // behind it under its key would go before it.
+            let record = &held.record;
+            let scheduled = record.available_at.is_some() && record.attempts == 0;
+            if scheduled && record.message.ordering_key.is_some() {
                 self.destinations.put_back(held);
             } else if let Some(window) = self.lanes.get_mut(&held.reference().lane) {
                 window.shed(&held);
@@ -191,7 +194,6 @@ impl Desk {
             Err(error) => return self.take_failed_read(&ticket, &error),
         };
         self.reading.worked();
-        let found = !batch.is_empty();
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let extents = ticket.extents(&batch);
@@ -206,7 +208,9 @@ impl Desk {
             let answer = answers.remove(&read.lane).unwrap_or_default();
             window.reach(highest);
             let entries = window.accept(read.floor, answer, extent, mark);
-            fresh |= !entries.is_empty();
+            // Past what is left out, the next part of a lane is looked at without a pause.
+            let passed = matches!(extent, Extent::Reached(_)) && window.floor() > read.floor;
+            fresh |= !entries.is_empty() || passed;
             for entry in entries {
                 self.admit(read.lane, entry);
             }
@@ -216,7 +220,7 @@ impl Desk {
             }
         }
         self.say_deaths();
-        self.keep_pace(ticket.reader, found && fresh);
+        self.keep_pace(ticket.reader, fresh);
     }
 
     fn keep_pace(&mut self, reader: usize, found: bool) {

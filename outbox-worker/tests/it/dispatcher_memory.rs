@@ -229,6 +229,32 @@ async fn a_scheduled_record_goes_before_nothing_that_was_let_go_of() {
     }
 }
 
+/// Those that were scheduled came before the pause, and filled the memory.
+#[tokio::test(start_paused = true)]
+async fn scheduled_records_of_a_paused_topic_hold_back_no_other() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let closed = |message: &OutboxMessage| &*message.topic == "closed";
+        rig.publisher.fail_when(closed, Times::Always, failure(FailureKind::Destination));
+        let soon = Schedule::After(Duration::from_secs(1));
+        for _ in 0..QUEUE {
+            rig.store.stage_for(message("closed"), soon);
+        }
+        rig.pass(Duration::from_secs(2)).await;
+        let worker = rig.start();
+        rig.pass(Duration::from_secs(1)).await;
+
+        let others = stage(&rig, || message("open"), OTHERS);
+        let sent = rig.accepted(OTHERS).await;
+        rig.publisher.recover();
+        rig.until_empty().await;
+
+        assert_eq!(sorted(sent), sorted(others));
+        assert_eq!(accepted(&rig, |one| &*one.topic == "closed").len(), QUEUE);
+        worker.stop().await;
+    }
+}
+
 /// All of them come before anything else of their lane, and more than can be held.
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_begins_with_many_overdue_records_sends_them() {

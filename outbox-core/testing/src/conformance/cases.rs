@@ -85,6 +85,7 @@ macro_rules! store_conformance {
                 withheld_records_count_for_nothing
                 a_long_queue_of_withheld_records_is_read_past
                 nothing_is_left_out_below_what_was_reached
+                how_far_was_looked_is_told_of_each_lane
                 nothing_is_reached_where_nothing_is_withheld;
             schedule:
                 a_delayed_record_is_not_read_before_its_time

@@ -176,6 +176,21 @@ pub async fn nothing_is_left_out_below_what_was_reached(fixture: &dyn StoreFixtu
     }
 }
 
+/// An answer of few records says how far it looked, of each lane that was asked for.
+pub async fn how_far_was_looked_is_told_of_each_lane(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let (withheld, wanted) = neighbours();
+    let lane = keyed(&withheld).message.lane();
+    outbox.stage([keyed(&withheld), keyed(&wanted), keyed(&withheld)]).await;
+    let last = outbox.read().await.pop().unwrap().reference.position;
+
+    let batch = read(&outbox, vec![key(&withheld)]).await;
+
+    assert_eq!(batch.records.len(), 1);
+    assert!(reached(&batch, lane) >= Some(last), "{:?} of {last}", batch.reached);
+    assert!(Lane::all().all(|lane| reached(&batch, lane).is_some()), "{:?}", batch.reached);
+}
+
 /// A read that withholds nothing says nothing about how far it went.
 pub async fn nothing_is_reached_where_nothing_is_withheld(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);

@@ -166,7 +166,9 @@ fn candidates_past(names: &TableNames) -> String {
         ))"
     );
     let part = format!(
-        "(SELECT * FROM {message} WHERE lane = json_extract(l.value, '$[0]')
+        "(SELECT lane, position, id, format, topic, transport, ordering_key, attempts, available_at,
+                revision, size
+            FROM {message} WHERE lane = json_extract(l.value, '$[0]')
             AND position > json_extract(l.value, '$[1]') ORDER BY position LIMIT ?8)"
     );
     let due = list(&message, &format!("{mine} AND {DUE}"));

@@ -20,10 +20,11 @@ impl LaneWindow {
             self.floor = self.floor.min(floor);
             self.read_to = self.read_to.min(floor);
         }
-        let full = self.keys.iter().filter(|(_, queue)| queue.is_full(false));
-        let full = full.map(|(key, _)| Withheld::Key(key.clone()));
-        for withheld in destinations.iter().cloned().chain(full) {
-            self.left_out.add(withheld, self.floor);
+        for destination in destinations {
+            self.left_out.add_below(destination.clone(), self.floor);
+        }
+        for (key, _) in self.keys.iter().filter(|(_, queue)| queue.is_full(false)) {
+            self.left_out.add_key(key, self.floor);
         }
     }
 
@@ -73,6 +74,9 @@ impl LaneWindow {
         let (known, left_out) = (&self.known, &self.left_out);
         let mut freed = Vec::new();
         self.keys.retain(|key, queue| {
+            if !queue.lacks_shed() {
+                return true;
+            }
             let read_to = left_out.read_to(key, self.read_to);
             freed.extend(queue.read_up_to(read_to, |at| known.contains_key(&at)));
             !queue.is_idle()
