@@ -23,7 +23,8 @@ pub struct DispatcherSettings {
     /// Default: 1 s.
     #[serde(with = "humantime_serde")]
     pub margin: Duration,
-    /// Calls of the publisher in flight at once. Default: 32.
+    /// Calls of the publisher in flight at once. A topic that is throttled gets as many of them as it
+    /// takes, and one that is slow leaves some to the others. Default: 32.
     pub concurrency: NonZeroUsize,
     /// Records in one read. Default: 300.
     pub read_records: NonZeroU32,
@@ -31,7 +32,8 @@ pub struct DispatcherSettings {
     pub read_bytes: u64,
     /// Records held in memory, queued and in flight; no read begins above it. Default: 2000.
     pub held_records: NonZeroUsize,
-    /// Bytes held in memory, queued and in flight; no read begins above it. Default: 24 MiB.
+    /// Bytes held in memory, queued and in flight; no read begins above it. What is in flight counts
+    /// twice, once as it is encoded, and is a quarter at most. Default: 24 MiB.
     pub held_bytes: usize,
     /// Reads that may run at once, each over its part of the lanes. Default: 2.
     pub readers: NonZeroU8,

@@ -10,11 +10,11 @@ use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::Dispatcher;
-use super::destinations::Destinations;
-use super::held::{Entry, Ticket, Unwritten};
+use super::destinations::{Destinations, InFlight};
+use super::held::{Entry, Unwritten};
 use super::key_queue::Admission;
 use super::lane_window::LaneWindow;
-use super::publish::{Death, Sent};
+use super::publish::{Death, Flight, Sent};
 use super::read::{ReadAnswer, ReadTicket, Reader};
 use super::settle::{Ledger, SettleAnswer};
 use super::tend::{TendPlan, Tended};
@@ -24,7 +24,7 @@ use crate::gate::Gate;
 /// What runs beside the loop, with what must be known if it dies.
 #[derive(Debug)]
 pub(super) enum Running {
-    Publish(Vec<Ticket>),
+    Publish(Flight),
     Read(ReadTicket),
     Settle { ledger: usize, cursors: Vec<(Lane, outbox_core::Position)>, written: Vec<Unwritten> },
     Tend(Box<TendPlan>),
@@ -54,7 +54,6 @@ pub(super) struct Desk {
     pub(super) readers: Vec<Reader>,
     pub(super) fleet: Fleet,
     pub(super) tend_at: Instant,
-    pub(super) publishing: usize,
     pub(super) deaths: Vec<Death>,
     pub(super) leasing: StoreTrouble,
     pub(super) reading: StoreTrouble,
@@ -68,16 +67,19 @@ impl Desk {
     pub(super) fn new(parts: Dispatcher) -> Self {
         let now = Instant::now();
         let readers = usize::from(parts.settings.readers.get());
+        let in_flight = InFlight {
+            calls: parts.settings.concurrency.get(),
+            bytes: parts.settings.held_bytes / 4,
+        };
         Self {
             lease: parts.lease,
             lanes: BTreeMap::new(),
-            destinations: Destinations::default(),
+            destinations: Destinations::new(in_flight),
             credentials: Gate::default(),
             ledgers: (0..readers).map(|_| Ledger::new(now)).collect(),
             readers: vec![Reader::new(parts.settings.idle_poll); readers],
             fleet: Fleet { sharing: 1, wanted: 0, stamp: None },
             tend_at: now,
-            publishing: 0,
             deaths: Vec::new(),
             leasing: StoreTrouble::of("lease"),
             reading: StoreTrouble::of("read"),
@@ -115,10 +117,10 @@ impl Desk {
         let Some(running) = self.running.remove(&id) else { return };
         let answer = report.ok().map(|(_, answer)| answer);
         match (running, answer) {
-            (Running::Publish(tickets), Some(Answer::Published(sent))) => {
-                self.take_sent(tickets, sent);
+            (Running::Publish(flight), Some(Answer::Published(sent))) => {
+                self.take_sent(flight, sent);
             }
-            (Running::Publish(tickets), _) => self.take_died_publisher(tickets),
+            (Running::Publish(flight), _) => self.take_died_publisher(flight),
             (Running::Read(ticket), Some(Answer::Read(answer))) => self.take_read(ticket, answer),
             (Running::Read(ticket), _) => self.take_read(ticket, Err(died())),
             (Running::Settle { ledger, cursors, written }, answer) => {
@@ -169,10 +171,11 @@ impl Desk {
         }
     }
 
-    /// Records and bytes in memory.
+    /// Records and bytes in memory. What is in flight is there twice, once as it is encoded.
     pub(super) fn held(&self) -> (usize, usize) {
         let add = |sum: (usize, usize), held: (usize, usize)| (sum.0 + held.0, sum.1 + held.1);
-        self.lanes.values().map(LaneWindow::held).fold((0, 0), add)
+        let encoded = (0, self.destinations.in_flight().bytes);
+        self.lanes.values().map(LaneWindow::held).fold(encoded, add)
     }
 
     /// Lets go of a lane that another worker holds now.

@@ -2,16 +2,15 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use outbox_core::{FailureKind, OutboxMessage, Withheld};
 use tokio::time::Instant;
 
+use super::destination_queue::DestinationQueue;
+use super::flow::Flow;
 use super::held::Held;
-use super::trouble::Trouble;
 use crate::gate::{Gate, Passage};
-
-/// Records of a destination that stay in memory while it is shut.
-const PROBES: usize = 10;
 
 /// Where a record goes: to a topic, through the publisher that its transport names.
 ///
@@ -34,78 +33,127 @@ impl Destination {
     }
 }
 
-#[derive(Debug, Default)]
-struct DestinationQueue {
-    ready: VecDeque<Held>,
-    gate: Gate,
-    in_turn: bool,
-    trouble: Trouble,
+/// How much may be in flight at once to all destinations together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct InFlight {
+    pub(super) calls: usize,
+    /// Bytes of messages; the call that goes beyond it still begins.
+    pub(super) bytes: usize,
 }
 
 /// The queues of all destinations, served in turn so that none waits for another.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Destinations {
     queues: HashMap<Destination, DestinationQueue>,
     turn: VecDeque<Destination>,
+    in_flight: InFlight,
+    most: InFlight,
+}
+
+/// A call of the publisher that begins.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) to: Destination,
+    /// Which call to this destination it is.
+    pub(super) number: u64,
+    pub(super) bytes: usize,
+    pub(super) batch: Vec<Held>,
 }
 
 impl Destinations {
+    pub(super) fn new(most: InFlight) -> Self {
+        let in_flight = InFlight { calls: 0, bytes: 0 };
+        Self { queues: HashMap::new(), turn: VecDeque::new(), in_flight, most }
+    }
+
+    pub(super) const fn in_flight(&self) -> InFlight {
+        self.in_flight
+    }
+
     /// Puts a record behind the others of its destination.
     pub(super) fn push(&mut self, held: Held) {
-        self.queue_of(&held).ready.push_back(held);
+        self.add(held, DestinationQueue::push_back);
     }
 
     /// Puts a record back that could not be sent now.
     pub(super) fn put_back(&mut self, held: Held) {
-        self.queue_of(&held).ready.push_front(held);
+        self.add(held, DestinationQueue::push_front);
     }
 
-    /// The next batch of the destination whose turn it is.
+    /// The next call to the destination whose turn it is.
     ///
     /// `usable` keeps a record by returning it, and takes away one that must not be sent.
-    pub(super) fn take(
+    pub(super) fn begin_call(
         &mut self,
         now: Instant,
         limit: usize,
         mut usable: impl FnMut(Held) -> Option<Held>,
-    ) -> Option<Vec<Held>> {
+    ) -> Option<Call> {
+        let InFlight { calls, bytes } = self.in_flight;
+        if calls >= self.most.calls || bytes >= self.most.bytes {
+            return None;
+        }
         for _ in 0..self.turn.len() {
-            let destination = self.turn.pop_front()?;
-            let queue = self.queues.get_mut(&destination)?;
-            let room = match queue.gate.passage(now) {
-                Passage::Open => limit,
-                Passage::Probe => 1,
-                Passage::Shut => 0,
-            };
-            let batch = fill(&mut queue.ready, room, &mut usable);
-            if !batch.is_empty() && room == 1 && queue.gate.passage(now) == Passage::Probe {
+            let to = self.turn.pop_front()?;
+            let spare = self.has_spare_call(&to);
+            let queue = self.queues.get_mut(&to)?;
+            let room = if spare { queue.room(now, limit) } else { 0 };
+            let batch = queue.fill(now, room, &mut usable);
+            queue.in_turn = queue.has_ready();
+            if queue.in_turn {
+                self.turn.push_back(to.clone());
+            }
+            if batch.is_empty() {
+                continue;
+            }
+            if queue.gate.passage(now) == Passage::Probe {
                 queue.gate.probe();
             }
-            queue.in_turn = !queue.ready.is_empty();
-            if queue.in_turn {
-                self.turn.push_back(destination);
-            }
-            if !batch.is_empty() {
-                return Some(batch);
-            }
+            let number = queue.flow.begin();
+            let bytes = batch.iter().map(Held::bytes).sum();
+            self.in_flight.calls += 1;
+            self.in_flight.bytes += bytes;
+            return Some(Call { to, number, bytes, batch });
         }
         None
     }
 
-    /// Destinations that are shut and have a record to probe with: more of theirs would only take up
-    /// memory.
-    pub(super) fn withheld(&self) -> impl Iterator<Item = Withheld> + '_ {
-        let withheld = |queue: &DestinationQueue| {
-            queue.gate.is_shut() && (queue.gate.is_probing() || !queue.ready.is_empty())
-        };
-        let shut = self.queues.iter().filter(move |(_, queue)| withheld(queue));
-        shut.map(|(to, _)| to.withheld())
+    /// A call with so many bytes ended after so long, in whatever way.
+    pub(super) fn end_call(&mut self, to: &Destination, bytes: usize, took: Duration) {
+        self.queue(to).flow.end(took);
+        self.in_flight.calls -= 1;
+        self.in_flight.bytes -= bytes;
     }
 
-    /// Takes away what destinations that are shut have beyond a few records to probe with.
-    pub(super) fn shed(&mut self) -> Vec<Held> {
-        let shut = self.queues.values_mut().filter(|queue| queue.gate.is_shut());
-        shut.flat_map(|queue| queue.ready.split_off(queue.ready.len().min(PROBES))).collect()
+    /// Whether a destination may have one more call.
+    ///
+    /// A slow one leaves half of the calls to others that are known, and keeps to a quarter itself
+    /// while they need the rest.
+    fn has_spare_call(&self, to: &Destination) -> bool {
+        let Some(queue) = self.queues.get(to).filter(|queue| queue.flow.is_slow()) else {
+            return true;
+        };
+        let in_flight = queue.flow.in_flight();
+        let quarter = self.most.calls.div_ceil(4);
+        let contested = self.most.calls - self.in_flight.calls <= quarter;
+        let part = if contested { quarter } else { self.most.calls.div_ceil(2) };
+        self.queues.len() < 2 || in_flight < part
+    }
+
+    /// Destinations of which more records would only take up memory.
+    pub(super) fn withheld(&self) -> impl Iterator<Item = Withheld> + '_ {
+        let withheld = self.queues.iter().filter(|(_, queue)| queue.is_withheld());
+        withheld.map(|(to, _)| to.withheld())
+    }
+
+    /// Takes away what destinations that are shut or slow will not take in a while, or what is more
+    /// than so many bytes of one.
+    pub(super) fn shed(&mut self, call: usize, bytes: usize) -> Vec<Held> {
+        let mut shed = Vec::new();
+        for queue in self.queues.values_mut() {
+            shed.extend(queue.shed(call, bytes));
+        }
+        shed
     }
 
     /// Whether any destination has a record to send.
@@ -130,7 +178,9 @@ impl Destinations {
         let now = Instant::now();
         let queues = self.queues.iter_mut();
         let ended = queues.filter_map(|(to, queue)| queue.trouble.ended(now).then_some(to));
-        ended.cloned().collect()
+        let ended = ended.cloned().collect();
+        self.queues.retain(|_, queue| !queue.is_forgotten(now));
+        ended
     }
 
     /// Its breaker.
@@ -138,36 +188,30 @@ impl Destinations {
         &mut self.queue(destination).gate
     }
 
+    /// How many calls it takes.
+    pub(super) fn flow(&mut self, destination: &Destination) -> &mut Flow {
+        &mut self.queue(destination).flow
+    }
+
     /// When the first shut destination with records may be probed.
     pub(super) fn opens_at(&self) -> Option<Instant> {
-        let waiting = self.queues.values().filter(|queue| !queue.ready.is_empty());
+        let waiting = self.queues.values().filter(|queue| queue.has_ready());
         waiting.filter_map(|queue| queue.gate.opens_at()).min()
     }
 
     fn queue(&mut self, destination: &Destination) -> &mut DestinationQueue {
-        self.queues.entry(destination.clone()).or_default()
+        let most_calls = self.most.calls;
+        let made = || DestinationQueue::new(most_calls);
+        self.queues.entry(destination.clone()).or_insert_with(made)
     }
 
-    fn queue_of(&mut self, held: &Held) -> &mut DestinationQueue {
+    fn add(&mut self, held: Held, add: impl FnOnce(&mut DestinationQueue, Held)) {
         let destination = Destination::of(&held.record.message);
-        let queue = self.queues.entry(destination.clone()).or_default();
-        if !queue.in_turn {
-            queue.in_turn = true;
+        let queue = self.queue(&destination);
+        let joins = !std::mem::replace(&mut queue.in_turn, true);
+        add(queue, held);
+        if joins {
             self.turn.push_back(destination);
         }
-        queue
     }
-}
-
-fn fill(
-    ready: &mut VecDeque<Held>,
-    room: usize,
-    usable: &mut impl FnMut(Held) -> Option<Held>,
-) -> Vec<Held> {
-    let mut batch = Vec::new();
-    while batch.len() < room {
-        let Some(held) = ready.pop_front() else { break };
-        batch.extend(usable(held));
-    }
-    batch
 }

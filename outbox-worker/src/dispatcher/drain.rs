@@ -23,7 +23,7 @@ impl Desk {
     pub(super) async fn drain(mut self) -> Drained {
         self.draining = true;
         let sends_until = Instant::now() + self.parts.settings.drain_timeout;
-        self.wait_until(sends_until, |desk| desk.publishing == 0).await;
+        self.wait_until(sends_until, |desk| desk.destinations.in_flight().calls == 0).await;
         let unresolved = self.count_in_flight();
         let outcomes_until = Instant::now() + self.parts.settings.store_timeout;
         self.wait_until(outcomes_until, |desk| desk.all_written() && !desk.is_tending()).await;
@@ -56,7 +56,7 @@ impl Desk {
 
     fn count_in_flight(&self) -> usize {
         let sends = self.running.values().map(|running| match running {
-            Running::Publish(tickets) => tickets.len(),
+            Running::Publish(flight) => flight.tickets.len(),
             _ => 0,
         });
         sends.sum()

@@ -7,8 +7,6 @@ use outbox_core::{
 };
 use tokio::time::Instant;
 
-use super::destinations::Destination;
-
 /// A record that was read under a lease and is queued or in flight.
 #[derive(Clone, Debug)]
 pub(super) struct Held {
@@ -23,6 +21,10 @@ impl Held {
         self.record.reference
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        self.record.message.size()
+    }
+
     pub(super) fn ticket(&self) -> Ticket {
         Ticket {
             record: self.record.reference,
@@ -32,7 +34,6 @@ impl Held {
             failing_for: self.record.failing_for,
             read_at: self.read_at,
             key: self.record.key(),
-            destination: Some(Destination::of(&self.record.message)),
         }
     }
 }
@@ -80,7 +81,6 @@ pub(super) struct Ticket {
     failing_for: Duration,
     pub(super) read_at: Instant,
     pub(super) key: Option<KeyRef>,
-    pub(super) destination: Option<Destination>,
 }
 
 impl Ticket {
@@ -94,7 +94,6 @@ impl Ticket {
             failing_for: Duration::ZERO,
             read_at: Instant::now(),
             key: row.key.clone(),
-            destination: None,
         }
     }
 

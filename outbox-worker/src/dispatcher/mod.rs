@@ -7,8 +7,10 @@
 mod builder;
 mod claims;
 mod desk;
+mod destination_queue;
 mod destinations;
 mod drain;
+mod flow;
 mod held;
 mod key_queue;
 mod lane_window;

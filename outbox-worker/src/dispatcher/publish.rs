@@ -11,7 +11,8 @@ use outbox_core::{
 use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running};
-use super::destinations::Destination;
+use super::destinations::{Call, Destination};
+use super::flow::Throttling;
 use super::held::{Entry, Held, Ticket};
 use super::lane_window::LaneWindow;
 use crate::gate::{Passage, Pause};
@@ -32,69 +33,107 @@ pub(super) struct Death {
     pub(super) error: String,
 }
 
+/// A call of the publisher that is under way.
+#[derive(Debug)]
+pub(super) struct Flight {
+    to: Destination,
+    number: u64,
+    bytes: usize,
+    begun: Instant,
+    pub(super) tickets: Vec<Ticket>,
+}
+
 impl Desk {
     pub(super) fn start_publishing(&mut self, now: Instant) {
-        while self.publishing < self.parts.settings.concurrency.get() && !self.draining {
+        while !self.draining {
             let passage = self.credentials.passage(now);
             let limit = match passage {
-                Passage::Open => self.parts.publisher.batch_limit().0.get(),
+                Passage::Open => self.call_limit(),
                 Passage::Probe => 1,
                 Passage::Shut => return,
             };
             let reserve = self.parts.settings.send_reserve();
             let lanes = &mut self.lanes;
             let usable = |held| keep_sendable(lanes, held, now, reserve);
-            let Some(batch) = self.destinations.take(now, limit, usable) else { return };
+            let Some(call) = self.destinations.begin_call(now, limit, usable) else { return };
             if passage == Passage::Probe {
                 self.credentials.probe();
             }
-            self.start_send(batch);
+            self.start_send(call);
         }
     }
 
-    fn start_send(&mut self, batch: Vec<Held>) {
+    /// Messages that one call may carry.
+    pub(super) fn call_limit(&self) -> usize {
+        self.parts.publisher.batch_limit().0.get()
+    }
+
+    fn start_send(&mut self, call: Call) {
+        let Call { to, number, bytes, batch } = call;
         for held in &batch {
             if let Some(window) = self.lanes.get_mut(&held.reference().lane) {
                 window.unsettled += 1;
             }
         }
-        self.publishing += 1;
         let tickets = batch.iter().map(Held::ticket).collect();
         let publisher = Arc::clone(&self.parts.publisher);
         let limit = self.parts.settings.publish_timeout;
-        let topic = batch.first().map_or("", |held| &held.record.message.topic);
+        let topic = &*to.topic;
         let span = tracing::info_span!("outbox.publish", topic, messages = batch.len());
-        self.spawn(Running::Publish(tickets), span, async move {
+        let flight = Flight { to, number, bytes, begun: Instant::now(), tickets };
+        self.spawn(Running::Publish(flight), span, async move {
             Answer::Published(send(&*publisher, batch, limit).await)
         });
     }
 
-    pub(super) fn take_sent(&mut self, tickets: Vec<Ticket>, sent: Vec<Sent>) {
-        self.publishing -= 1;
+    pub(super) fn take_sent(&mut self, flight: Flight, sent: Vec<Sent>) {
+        self.end_flight(&flight);
+        let must_pause = self.learn(&flight, &sent);
         // In reverse, so that records which go back to the front of their queue keep their order.
-        for (ticket, sent) in tickets.into_iter().zip(sent).rev() {
-            self.take_verdict(&ticket, sent);
+        for (ticket, sent) in flight.tickets.into_iter().zip(sent).rev() {
+            self.take_verdict(&ticket, sent, must_pause);
         }
         self.say_deaths();
     }
 
     /// The publisher panicked: the broker may have taken the messages.
-    pub(super) fn take_died_publisher(&mut self, tickets: Vec<Ticket>) {
-        self.publishing -= 1;
-        tracing::error!(messages = tickets.len(), "the publisher panicked");
-        for ticket in tickets {
+    pub(super) fn take_died_publisher(&mut self, flight: Flight) {
+        self.end_flight(&flight);
+        tracing::error!(messages = flight.tickets.len(), "the publisher panicked");
+        for ticket in flight.tickets {
             let failure = Failure::new(FailureKind::Ambiguous, "the publisher panicked");
             self.parts.figures.count_failed(failure.kind);
-            if let Some(destination) = &ticket.destination {
-                self.destinations.gate(destination).probe_again();
-            }
             self.decide(&ticket, failure);
         }
+        self.destinations.gate(&flight.to).probe_again();
         self.credentials.probe_again();
         self.say_deaths();
     }
 
-    fn take_verdict(&mut self, ticket: &Ticket, sent: Sent) {
+    fn end_flight(&mut self, flight: &Flight) {
+        self.destinations.end_call(&flight.to, flight.bytes, flight.begun.elapsed());
+    }
+
+    /// What a call tells of how many calls its destination takes; says whether it has to be left
+    /// alone for a while.
+    fn learn(&mut self, flight: &Flight, sent: &[Sent]) -> bool {
+        let flow = self.destinations.flow(&flight.to);
+        let failed = |kind: FailureKind| {
+            move |sent: &Sent| sent.verdict.as_ref().is_err_and(|failure| failure.kind == kind)
+        };
+        if sent.iter().any(failed(FailureKind::Throttled)) {
+            return flow.throttled(flight.number) == Throttling::TooMuch;
+        }
+        if sent.iter().all(failed(FailureKind::Ambiguous)) {
+            // A destination that does not answer holds every call for long.
+            flow.throttled(flight.number);
+        } else if sent.iter().any(|sent| sent.verdict.is_ok()) {
+            flow.succeeded();
+        }
+        false
+    }
+
+    fn take_verdict(&mut self, ticket: &Ticket, sent: Sent, must_pause: bool) {
         let to = Destination::of(&sent.held.record.message);
         match sent.verdict {
             Ok(_) => {
@@ -111,10 +150,14 @@ impl Desk {
                         self.destinations.gate(&to).probe_again();
                         self.pause_everything(&failure);
                     }
-                    FailureKind::Destination | FailureKind::Throttled => {
+                    FailureKind::Destination => {
                         // Whoever is told so about a topic has been let in.
                         self.credentials.open();
                         self.pause_destination(&to, &failure);
+                    }
+                    FailureKind::Throttled => {
+                        self.credentials.open();
+                        self.slow_destination(&to, &failure, must_pause);
                     }
                     FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
                         self.destinations.gate(&to).probe_again();
@@ -188,12 +231,23 @@ impl Desk {
     }
 
     fn pause_destination(&mut self, to: &Destination, failure: &Failure) {
-        let throttled = failure.kind == FailureKind::Throttled;
-        let pause = if throttled { Pause::THROTTLED } else { Pause::BROKEN };
-        self.destinations.gate(to).shut(Instant::now(), pause, failure.retry_after);
+        self.destinations.gate(to).shut(Instant::now(), Pause::BROKEN, failure.retry_after);
         if self.destinations.failed(to, failure.kind) {
             let (topic, transport) = (&to.topic, to.transport.as_deref());
             tracing::warn!(%topic, transport, %failure, "topic is paused: its records wait");
+        }
+    }
+
+    /// The broker asks for less: fewer calls at once, and none for a while if it says so or if a
+    /// single one was too much.
+    fn slow_destination(&mut self, to: &Destination, failure: &Failure, must_pause: bool) {
+        let gate = self.destinations.gate(to);
+        if must_pause || gate.is_probing() || failure.retry_after.is_some() {
+            gate.shut(Instant::now(), Pause::THROTTLED, failure.retry_after);
+        }
+        if self.destinations.failed(to, failure.kind) {
+            let (topic, transport) = (&to.topic, to.transport.as_deref());
+            tracing::warn!(%topic, transport, %failure, "topic is throttled: sent more slowly");
         }
     }
 

@@ -161,7 +161,8 @@ impl Desk {
         if records < settings.held_records.get() / 2 && bytes < settings.held_bytes / 2 {
             return;
         }
-        for held in self.destinations.shed() {
+        let (call, part) = (self.call_limit(), self.parts.settings.held_bytes / 4);
+        for held in self.destinations.shed(call, part) {
             // Out of sight, a scheduled record is not told from one that is gone, and what stands
             // behind it under its key would go before it.
             let record = &held.record;

@@ -45,6 +45,11 @@ impl Trouble {
         self.0.values_mut().for_each(|since| since.succeeded = true);
     }
 
+    /// Whether there is none that was not said to have ended.
+    pub(super) fn is_over(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the last of them has ended, which is said once.
     pub(super) fn ended(&mut self, now: Instant) -> bool {
         let had_any = !self.0.is_empty();
