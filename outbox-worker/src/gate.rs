@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// How long a gate stays shut: doubling from `first` to `longest`, with jitter.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
     pub(crate) first: Duration,
     pub(crate) longest: Duration,
@@ -42,6 +42,7 @@ pub(crate) enum Passage {
 pub(crate) struct Gate {
     failures: u32,
     shut_until: Option<Instant>,
+    broken: bool,
     probing: bool,
 }
 
@@ -58,6 +59,11 @@ impl Gate {
     /// Whether it was shut and nothing has succeeded since.
     pub(crate) const fn is_shut(&self) -> bool {
         self.shut_until.is_some()
+    }
+
+    /// Whether it is shut until a person has repaired something.
+    pub(crate) const fn is_broken(&self) -> bool {
+        self.is_shut() && self.broken
     }
 
     /// Whether a record is under way that probes.
@@ -85,9 +91,10 @@ impl Gate {
             // of them is news.
             return false;
         }
-        let pause = pause.after(self.failures).max(at_least.unwrap_or_default());
+        let pause_for = pause.after(self.failures).max(at_least.unwrap_or_default());
+        self.broken = pause == Pause::BROKEN;
         self.failures = self.failures.saturating_add(1);
-        self.shut_until = Some(now + pause);
+        self.shut_until = Some(now + pause_for);
         self.probing = false;
         was_open
     }

@@ -23,9 +23,11 @@ mod figures;
 mod gate;
 pub mod publisher;
 mod settings;
+mod wake;
 
 pub use chain::Chain;
 pub use dispatcher::{Dispatcher, DispatcherBuilder, Drained};
 pub use figures::Figures;
 pub use settings::DispatcherSettings;
 pub use tokio_util::sync::CancellationToken;
+pub use wake::WakeSignal;

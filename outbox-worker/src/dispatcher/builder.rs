@@ -20,7 +20,7 @@ pub struct DispatcherBuilder {
     publisher: Arc<dyn Publisher>,
     retry: Arc<dyn RetryPolicy>,
     settings: DispatcherSettings,
-    wake: Option<Arc<dyn WakeSource>>,
+    wakes: Vec<Arc<dyn WakeSource>>,
 }
 
 impl DispatcherBuilder {
@@ -31,7 +31,7 @@ impl DispatcherBuilder {
             publisher,
             retry: Arc::new(ExponentialBackoff::default()),
             settings: DispatcherSettings::default(),
-            wake: None,
+            wakes: Vec::new(),
         }
     }
 
@@ -54,9 +54,9 @@ impl DispatcherBuilder {
         self
     }
 
-    /// Looks for records when this says so, and not only by itself. Default: none.
+    /// Looks for records also when this says so, and not only by itself. Default: none.
     pub fn wake(mut self, source: Arc<dyn WakeSource>) -> Self {
-        self.wake = Some(source);
+        self.wakes.push(source);
         self
     }
 
@@ -84,7 +84,7 @@ impl DispatcherBuilder {
             lease,
             card,
             figures: Arc::new(Figures::default()),
-            wake: self.wake,
+            wakes: self.wakes,
         })
     }
 }

@@ -53,6 +53,8 @@ pub(super) struct Desk {
     pub(super) ledgers: Vec<Ledger>,
     pub(super) readers: Vec<Reader>,
     pub(super) fleet: Fleet,
+    /// Whether `fleet` was told by the store.
+    pub(super) has_met_others: bool,
     pub(super) tend_at: Instant,
     pub(super) deaths: Vec<Death>,
     pub(super) leasing: StoreTrouble,
@@ -79,6 +81,7 @@ impl Desk {
             ledgers: (0..readers).map(|_| Ledger::new(now)).collect(),
             readers: vec![Reader::new(parts.settings.idle_poll); readers],
             fleet: Fleet { sharing: 1, wanted: 0, stamp: None },
+            has_met_others: false,
             tend_at: now,
             deaths: Vec::new(),
             leasing: StoreTrouble::of("lease"),

@@ -161,6 +161,11 @@ impl Destinations {
         !self.turn.is_empty()
     }
 
+    /// Whether any has a record to send and is not broken.
+    pub(super) fn has_sendable(&self) -> bool {
+        self.queues.values().any(|queue| queue.has_ready() && !queue.gate.is_broken())
+    }
+
     /// A send to it failed; says whether that is to be said.
     pub(super) fn failed(&mut self, to: &Destination, kind: FailureKind) -> bool {
         self.queue(to).trouble.failed(Instant::now(), kind)

@@ -70,6 +70,8 @@ pub(super) struct LaneWindow {
     reading: bool,
     /// The floor was moved back while a read was under way, whose answer then proves nothing.
     rewound: bool,
+    /// The last read went to the end of the lane and found nothing.
+    exhausted: bool,
     known: BTreeMap<Position, Known>,
     held_bytes: usize,
     keys: HashMap<KeyRef, KeyQueue>,
@@ -105,6 +107,7 @@ impl LaneWindow {
             stamps: VecDeque::new(),
             reading: false,
             rewound: false,
+            exhausted: false,
             known: BTreeMap::new(),
             held_bytes: 0,
             keys,
@@ -145,6 +148,7 @@ impl LaneWindow {
         if let Extent::Reached(reached) = extent {
             self.cursor = self.cursor.max(reached);
         }
+        self.exhausted = fresh.is_empty() && seen == Position(i64::MAX) && !self.rewound;
         // One that began behind the new floor, or left out a record that is not held any more, says
         // nothing.
         if !self.rewound {
@@ -199,6 +203,7 @@ impl LaneWindow {
         // It may be among what is withheld, and then the floor passes it once more.
         self.left_out.rewind(before);
         self.rewound = self.reading;
+        self.exhausted = false;
     }
 
     /// A transaction with this number began to write after `cursor` had been read.
@@ -279,6 +284,11 @@ impl LaneWindow {
 
     pub(super) const fn floor(&self) -> Position {
         self.floor
+    }
+
+    /// Whether there is nothing more to be read now, but for what is left out.
+    pub(super) const fn is_exhausted(&self) -> bool {
+        self.exhausted
     }
 
     /// Whether a read of it may begin.

@@ -12,6 +12,7 @@ mod destinations;
 mod drain;
 mod flow;
 mod held;
+mod idle;
 mod key_queue;
 mod lane_window;
 mod left_out;
@@ -27,6 +28,7 @@ use std::sync::Arc;
 pub use builder::DispatcherBuilder;
 use desk::Desk;
 pub use drain::Drained;
+use futures_util::future::select_all;
 use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WakeSource, WorkerCard};
 use tokio_util::sync::CancellationToken;
 
@@ -50,7 +52,7 @@ pub struct Dispatcher {
     lease: LeaseTime,
     card: WorkerCard,
     figures: Arc<Figures>,
-    wake: Option<Arc<dyn WakeSource>>,
+    wakes: Vec<Arc<dyn WakeSource>>,
 }
 
 impl Dispatcher {
@@ -71,25 +73,43 @@ impl Dispatcher {
     ///
     /// A database that is away is waited for; nothing but the shutdown ends the loop.
     pub async fn run(self, shutdown: CancellationToken) -> Drained {
-        let wakes = self.wake.clone();
+        self.run_until(shutdown, |_| false).await
+    }
+
+    /// Runs until nothing is left that can be sent now, then drains: for a schedule instead of a
+    /// process that stays.
+    ///
+    /// What failed and is due again later is left for the next run, and so is what goes to a topic
+    /// that is broken. Lanes of a worker that died are waited for until their leases run out, and so
+    /// is a database that is away; `shutdown` ends that too.
+    pub async fn run_until_idle(self, shutdown: CancellationToken) -> Drained {
+        self.run_until(shutdown, Desk::is_idle).await
+    }
+
+    async fn run_until(self, shutdown: CancellationToken, done: fn(&Desk) -> bool) -> Drained {
+        let wakes = self.wakes.clone();
         let mut desk = Desk::new(self);
         loop {
             desk.start_what_is_due();
+            if done(&desk) {
+                return desk.drain().await;
+            }
             let wake = desk.next_wake();
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return desk.drain().await,
                 report = desk.next_report() => desk.take(report),
-                () = woken(wakes.as_deref()) => desk.look(),
+                () = woken(&wakes) => desk.look(),
                 () = tokio::time::sleep_until(wake) => {}
             }
         }
     }
 }
 
-async fn woken(source: Option<&dyn WakeSource>) {
-    match source {
-        Some(source) => source.woken().await,
-        None => std::future::pending().await,
+/// Waits for the first of them, for ever if there is none.
+async fn woken(sources: &[Arc<dyn WakeSource>]) {
+    if sources.is_empty() {
+        return std::future::pending().await;
     }
+    select_all(sources.iter().map(|source| source.woken())).await;
 }

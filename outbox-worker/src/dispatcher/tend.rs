@@ -109,6 +109,7 @@ impl Desk {
         if let Some(fleet) = tended.fleet {
             self.take_stamps(&tended.cursors, fleet.stamp);
             self.fleet = fleet;
+            self.has_met_others = true;
             self.choose_surplus();
         }
         match &tended.error {
@@ -197,7 +198,7 @@ impl Desk {
     }
 }
 
-fn count(lanes: usize) -> u8 {
+pub(super) fn count(lanes: usize) -> u8 {
     u8::try_from(lanes).unwrap_or(u8::MAX)
 }
 

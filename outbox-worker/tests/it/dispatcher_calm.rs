@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_trait::async_trait;
-use outbox_core::{FailureKind, WakeSource};
+use outbox_core::FailureKind;
 use outbox_testing::Times;
+use outbox_worker::WakeSignal;
 use outbox_worker::publisher::Router;
-use tokio::sync::Notify;
 
 use crate::rig::{Rig, failure, message};
 
@@ -132,29 +131,18 @@ async fn an_unknown_transport_holds_back_its_own_records_alone() {
     worker.stop().await;
 }
 
-/// Says so when the test does.
-#[derive(Debug, Default)]
-struct Bell(Notify);
-
-#[async_trait]
-impl WakeSource for Bell {
-    async fn woken(&self) {
-        self.0.notified().await;
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_is_woken_looks_at_once() {
     let mut rig = Rig::new();
     rig.settings.idle_poll = Duration::from_hours(1);
-    let bell = Arc::new(Bell::default());
-    let worker = rig.start_woken_by(bell.clone());
+    let signal = WakeSignal::new();
+    let worker = rig.start_woken_by(Arc::new(signal.clone()));
     // By then it looks by itself once a minute, and ever more rarely.
     rig.pass(Duration::from_mins(2)).await;
 
     rig.store.stage(message("orders"));
     let rung = tokio::time::Instant::now();
-    bell.0.notify_one();
+    signal.notify();
     rig.accepted(1).await;
 
     assert!(rung.elapsed() < Duration::from_millis(100), "{:?}", rung.elapsed());

@@ -7,6 +7,7 @@ mod dispatcher_calm;
 mod dispatcher_claims;
 mod dispatcher_delivery;
 mod dispatcher_flow;
+mod dispatcher_idle;
 mod dispatcher_lease;
 mod dispatcher_logs;
 mod dispatcher_memory;

@@ -59,6 +59,12 @@ impl Rig {
         Worker::of(self.dispatcher(publisher).retry(retry))
     }
 
+    /// A run that ends by itself.
+    pub(crate) async fn run_until_idle(&self) -> Drained {
+        let dispatcher = self.dispatcher(Arc::new(self.publisher.clone())).build().unwrap();
+        within("an idle worker", dispatcher.run_until_idle(CancellationToken::new())).await
+    }
+
     pub(crate) fn start_woken_by(&self, source: Arc<dyn WakeSource>) -> Worker {
         Worker::of(self.dispatcher(Arc::new(self.publisher.clone())).wake(source))
     }

@@ -33,6 +33,9 @@ count as published all the same and leave the outbox: not for data that must arr
 
 The database role must be allowed to read and to write; what it lacks is named at the start.
 
+With --until-idle it ends by itself. What failed and is due again later, and what goes to a topic that
+is missing or refused, is left for the next run.
+
 Examples:
   DATABASE_URL=postgres://worker:secret@localhost/shop AWS_REGION=eu-west-1 \\
   OUTBOX_SNS__TOPIC_ARN_PREFIX=arn:aws:sns:eu-west-1:123456789012: outbox-worker run
@@ -69,10 +72,17 @@ pub(crate) enum Command {
     Migrate,
     /// Sends records until SIGTERM or SIGINT, then drains; a second signal ends at once.
     #[command(after_help = RUN)]
-    Run,
+    Run(RunOptions),
     /// Shows what waits.
     #[command(after_help = STATS)]
     Stats(StatsOptions),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunOptions {
+    /// Ends once nothing is left that can be sent now, for a schedule such as cron.
+    #[arg(long)]
+    pub(crate) until_idle: bool,
 }
 
 #[derive(Args, Debug)]

@@ -39,7 +39,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), ExitReason> {
     telemetry::start(&settings.log)?;
     match arguments.command {
         Command::Migrate => migrate::migrate(&settings).await,
-        Command::Run => run::run(&settings).await,
+        Command::Run(options) => run::run(&settings, options.until_idle).await,
         Command::Stats(options) => stats::stats(&settings, options.json).await,
     }
 }

@@ -14,7 +14,7 @@ use crate::exit_reason::ExitReason;
 use crate::settings::{PublisherKind, Settings};
 
 /// Runs a dispatcher to its end.
-pub(crate) async fn run(settings: &Settings) -> Result<(), ExitReason> {
+pub(crate) async fn run(settings: &Settings, until_idle: bool) -> Result<(), ExitReason> {
     // Before anything is leased, so that no signal can fall into a gap.
     let signals = Signals::new()?;
     let publisher = publisher(settings).await?;
@@ -34,7 +34,11 @@ pub(crate) async fn run(settings: &Settings) -> Result<(), ExitReason> {
     let shutdown = CancellationToken::new();
     tokio::spawn(signals.watch(shutdown.clone()));
     tracing::info!(version = env!("CARGO_PKG_VERSION"), "worker runs");
-    dispatcher.run(shutdown).await;
+    if until_idle {
+        dispatcher.run_until_idle(shutdown).await;
+    } else {
+        dispatcher.run(shutdown).await;
+    }
     Ok(())
 }
 
