@@ -32,6 +32,11 @@ pub trait Publisher: Debug + Send + Sync {
     /// How many messages one call may carry.
     fn batch_limit(&self) -> BatchLimit;
 
+    /// The messaging system as traces name it: `messaging.system` of the OpenTelemetry conventions.
+    fn system(&self) -> &'static str {
+        "outbox"
+    }
+
     /// Sends the messages and says for each what became of it.
     async fn publish(&self, messages: &[OutboxMessage]) -> PublishOutcomes;
 }

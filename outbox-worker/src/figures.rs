@@ -4,6 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use outbox_core::FailureKind;
 
+use crate::metrics::{Measurement, OutboxMetrics};
+
 /// Counters of one dispatcher, growing from zero at its start.
 #[derive(Debug, Default)]
 pub struct Figures {
@@ -51,30 +53,6 @@ impl Figures {
         self.outcomes_lost.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn count_published(&self) {
-        self.published.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_dead(&self) {
-        self.dead.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_parked(&self) {
-        self.parked.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_failed(&self, kind: FailureKind) {
-        self.of(kind).fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_lane_lost(&self) {
-        self.lanes_lost.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn count_outcome_lost(&self) {
-        self.outcomes_lost.fetch_add(1, Ordering::Relaxed);
-    }
-
     const fn of(&self, kind: FailureKind) -> &AtomicU64 {
         match kind {
             FailureKind::Ambiguous => &self.ambiguous,
@@ -84,5 +62,20 @@ impl Figures {
             FailureKind::Throttled => &self.throttled,
             FailureKind::Transient => &self.transient,
         }
+    }
+}
+
+impl OutboxMetrics for Figures {
+    fn measure(&self, measurement: &Measurement<'_>) {
+        let counter = match *measurement {
+            Measurement::Dead { .. } => &self.dead,
+            Measurement::Failed { kind, .. } => self.of(kind),
+            Measurement::LaneLost => &self.lanes_lost,
+            Measurement::OutcomeLost => &self.outcomes_lost,
+            Measurement::Parked => &self.parked,
+            Measurement::Published => &self.published,
+            _ => return,
+        };
+        counter.fetch_add(1, Ordering::Relaxed);
     }
 }

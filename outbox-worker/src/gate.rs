@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::metrics::BreakerState;
+
 /// How long a gate stays shut: doubling from `first` to `longest`, with jitter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pause {
@@ -56,6 +58,15 @@ impl Gate {
         }
     }
 
+    /// What it is, as an operator is told.
+    pub(crate) const fn state(&self) -> BreakerState {
+        match (self.shut_until, self.probing) {
+            (None, _) => BreakerState::Closed,
+            (Some(_), true) => BreakerState::HalfOpen,
+            (Some(_), false) => BreakerState::Open,
+        }
+    }
+
     /// Whether it was shut and nothing has succeeded since.
     pub(crate) const fn is_shut(&self) -> bool {
         self.shut_until.is_some()
@@ -81,29 +92,26 @@ impl Gate {
         self.probing = true;
     }
 
-    /// Shuts the gate, longer each time, at least for what the broker asks. Says whether it was
-    /// open before.
-    pub(crate) fn shut(&mut self, now: Instant, pause: Pause, at_least: Option<Duration>) -> bool {
-        let was_open = self.shut_until.is_none();
+    /// Shuts the gate, longer each time, at least for what the broker asks.
+    pub(crate) fn shut(&mut self, now: Instant, pause: Pause, at_least: Option<Duration>) {
         let shut = self.shut_until.is_some_and(|until| until > now) && !self.probing;
         if shut {
             // Sends that were under way when the gate shut fail one after another; only the first
             // of them is news.
-            return false;
+            return;
         }
         let pause_for = pause.after(self.failures).max(at_least.unwrap_or_default());
         self.broken = pause == Pause::BROKEN;
         self.failures = self.failures.saturating_add(1);
         self.shut_until = Some(now + pause_for);
         self.probing = false;
-        was_open
     }
 
-    /// A send succeeded. Says whether the gate was shut before.
-    pub(crate) const fn open(&mut self) -> bool {
+    /// A send succeeded.
+    pub(crate) const fn open(&mut self) {
         self.failures = 0;
         self.probing = false;
-        self.shut_until.take().is_some()
+        self.shut_until = None;
     }
 
     /// The probe ended without saying anything about the destination.

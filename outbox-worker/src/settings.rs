@@ -40,6 +40,9 @@ pub struct DispatcherSettings {
     /// Longest pause between two reads when there is nothing to do. Default: 1 s.
     #[serde(with = "humantime_serde")]
     pub idle_poll: Duration,
+    /// How often the outbox is counted for whoever listens to metrics. Default: 30 s.
+    #[serde(with = "humantime_serde")]
+    pub stats_interval: Duration,
     /// How long a shutdown waits for sends that have begun. Default: 10 s.
     #[serde(with = "humantime_serde")]
     pub drain_timeout: Duration,
@@ -69,6 +72,7 @@ impl Default for DispatcherSettings {
             held_bytes: 24 * MIB,
             readers: DEFAULT_READERS,
             idle_poll: Duration::from_secs(1),
+            stats_interval: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(10),
             store_timeout: Duration::from_secs(5),
         }
@@ -95,6 +99,7 @@ impl DispatcherSettings {
         env.duration("PUBLISH_TIMEOUT", &mut settings.publish_timeout)?;
         env.duration("MARGIN", &mut settings.margin)?;
         env.duration("IDLE_POLL", &mut settings.idle_poll)?;
+        env.duration("STATS_INTERVAL", &mut settings.stats_interval)?;
         env.duration("DRAIN_TIMEOUT", &mut settings.drain_timeout)?;
         env.duration("STORE_TIMEOUT", &mut settings.store_timeout)?;
         let count = "a number from 1";
@@ -128,7 +133,7 @@ impl DispatcherSettings {
         if !(Duration::from_millis(100)..=LONGEST).contains(&self.lease) {
             return Err(SettingsError::new("lease", "from 100ms to a day"));
         }
-        let waits = [self.publish_timeout, self.margin, self.drain_timeout];
+        let waits = [self.publish_timeout, self.margin, self.drain_timeout, self.stats_interval];
         if waits.into_iter().chain([self.idle_poll, self.store_timeout]).any(|w| w > LONGEST) {
             return Err(SettingsError::new("every time of the dispatcher", "at most a day"));
         }
@@ -141,9 +146,9 @@ impl DispatcherSettings {
                 "below two thirds of the lease together with margin",
             ));
         }
-        let waits = [self.idle_poll, self.publish_timeout, self.store_timeout];
+        let waits = [self.idle_poll, self.publish_timeout, self.stats_interval, self.store_timeout];
         if waits.into_iter().any(|wait| wait.is_zero()) {
-            let which = "idle_poll, publish_timeout and store_timeout";
+            let which = "idle_poll, publish_timeout, stats_interval and store_timeout";
             return Err(SettingsError::new(which, "above zero"));
         }
         Ok(())

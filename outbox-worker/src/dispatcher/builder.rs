@@ -10,7 +10,10 @@ use outbox_core::{
 
 use super::Dispatcher;
 use crate::figures::Figures;
+use crate::health::Health;
+use crate::metrics::OutboxMetrics;
 use crate::settings::DispatcherSettings;
+use crate::trace::TraceLink;
 
 /// Collects what a [`Dispatcher`] needs; only store and publisher have no default.
 #[derive(Debug)]
@@ -20,6 +23,8 @@ pub struct DispatcherBuilder {
     publisher: Arc<dyn Publisher>,
     retry: Arc<dyn RetryPolicy>,
     settings: DispatcherSettings,
+    metrics: Option<Arc<dyn OutboxMetrics>>,
+    traces: Option<Arc<dyn TraceLink>>,
     wakes: Vec<Arc<dyn WakeSource>>,
 }
 
@@ -31,6 +36,8 @@ impl DispatcherBuilder {
             publisher,
             retry: Arc::new(ExponentialBackoff::default()),
             settings: DispatcherSettings::default(),
+            metrics: None,
+            traces: None,
             wakes: Vec::new(),
         }
     }
@@ -51,6 +58,18 @@ impl DispatcherBuilder {
     /// Times, sizes and limits.
     pub fn settings(mut self, settings: DispatcherSettings) -> Self {
         self.settings = settings;
+        self
+    }
+
+    /// Tells this of everything that is counted and measured. Default: nobody.
+    pub fn metrics(mut self, metrics: Arc<dyn OutboxMetrics>) -> Self {
+        self.metrics = Some(metrics);
+        self
+    }
+
+    /// Joins the spans of sends with the traces of their messages. Default: they stand alone.
+    pub fn traces(mut self, link: Arc<dyn TraceLink>) -> Self {
+        self.traces = Some(link);
         self
     }
 
@@ -84,6 +103,9 @@ impl DispatcherBuilder {
             lease,
             card,
             figures: Arc::new(Figures::default()),
+            health: Arc::new(Health::new()),
+            metrics: self.metrics,
+            traces: self.traces,
             wakes: self.wakes,
         })
     }

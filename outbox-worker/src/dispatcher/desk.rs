@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::time::Duration;
 
-use outbox_core::{Fleet, Lane, LeaseTime, StoreError, StoreErrorKind};
+use outbox_core::{Fleet, Lane, LeaseTime, OutboxStats, Position, StoreError, StoreErrorKind};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tracing::Instrument;
@@ -20,13 +20,20 @@ use super::settle::{Ledger, SettleAnswer};
 use super::tend::{TendPlan, Tended};
 use crate::chain::Chain;
 use crate::gate::Gate;
+use crate::metrics::Measurement;
 
 /// What runs beside the loop, with what must be known if it dies.
 #[derive(Debug)]
 pub(super) enum Running {
     Publish(Flight),
     Read(ReadTicket),
-    Settle { ledger: usize, cursors: Vec<(Lane, outbox_core::Position)>, written: Vec<Unwritten> },
+    Count,
+    Settle {
+        ledger: usize,
+        cursors: Vec<(Lane, Position)>,
+        written: Vec<Unwritten>,
+        begun: Instant,
+    },
     Tend(Box<TendPlan>),
 }
 
@@ -35,6 +42,7 @@ pub(super) enum Running {
 pub(super) enum Answer {
     Published(Vec<Sent>),
     Read(ReadAnswer),
+    Counted(Result<OutboxStats, StoreError>),
     Settled(SettleAnswer),
     Tended(Box<Tended>),
 }
@@ -56,6 +64,7 @@ pub(super) struct Desk {
     /// Whether `fleet` was told by the store.
     pub(super) has_met_others: bool,
     pub(super) tend_at: Instant,
+    pub(super) count_at: Instant,
     pub(super) deaths: Vec<Death>,
     pub(super) leasing: StoreTrouble,
     pub(super) reading: StoreTrouble,
@@ -83,6 +92,7 @@ impl Desk {
             fleet: Fleet { sharing: 1, wanted: 0, stamp: None },
             has_met_others: false,
             tend_at: now,
+            count_at: now,
             deaths: Vec::new(),
             leasing: StoreTrouble::of("lease"),
             reading: StoreTrouble::of("read"),
@@ -101,6 +111,7 @@ impl Desk {
         self.start_publishing(now);
         self.start_settling(now);
         self.start_reading(now);
+        self.start_counting(now);
     }
 
     /// The next phase that ends; waits for ever while none runs.
@@ -126,13 +137,15 @@ impl Desk {
             (Running::Publish(flight), _) => self.take_died_publisher(flight),
             (Running::Read(ticket), Some(Answer::Read(answer))) => self.take_read(ticket, answer),
             (Running::Read(ticket), _) => self.take_read(ticket, Err(died())),
-            (Running::Settle { ledger, cursors, written }, answer) => {
+            (Running::Settle { ledger, cursors, written, begun }, answer) => {
                 let answer = match answer {
                     Some(Answer::Settled(answer)) => answer,
                     _ => Err(died()),
                 };
-                self.take_settled(ledger, &cursors, written, answer);
+                self.take_settled(ledger, &cursors, written, begun, answer);
             }
+            (Running::Count, Some(Answer::Counted(answer))) => self.take_counted(Some(answer)),
+            (Running::Count, _) => self.take_counted(None),
             (Running::Tend(_), Some(Answer::Tended(tended))) => self.take_tended(*tended),
             (Running::Tend(plan), _) => self.take_died_tending(&plan),
         }
@@ -185,7 +198,7 @@ impl Desk {
     pub(super) fn lose_lane(&mut self, lane: Lane) {
         if let Some(window) = self.lanes.remove(&lane) {
             if window.held().0 > 0 {
-                self.parts.figures.count_lane_lost();
+                self.parts.measure(&Measurement::LaneLost);
                 tracing::warn!(
                     lane = lane.number(),
                     held = window.held().0,
@@ -234,16 +247,18 @@ impl StoreTrouble {
         Self { phase, failures: 0 }
     }
 
-    pub(super) fn failed(&mut self, error: &StoreError) {
+    pub(super) fn failed(&mut self, dispatcher: &Dispatcher, error: &StoreError) {
         self.failures += 1;
         if self.failures == 1 {
+            dispatcher.measure(&Measurement::Store { phase: self.phase, works: false });
             let error = Chain(error);
             tracing::warn!(phase = self.phase, %error, "the store fails: waiting for it");
         }
     }
 
-    pub(super) fn worked(&mut self) {
+    pub(super) fn worked(&mut self, dispatcher: &Dispatcher) {
         if self.failures > 0 {
+            dispatcher.measure(&Measurement::Store { phase: self.phase, works: true });
             let failures = self.failures;
             tracing::info!(phase = self.phase, failures, "the store works again");
             self.failures = 0;

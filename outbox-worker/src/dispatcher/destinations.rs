@@ -57,6 +57,8 @@ pub(super) struct Call {
     /// Which call to this destination it is.
     pub(super) number: u64,
     pub(super) bytes: usize,
+    /// Whether it is to tell if the destination has recovered.
+    pub(super) probes: bool,
     pub(super) batch: Vec<Held>,
 }
 
@@ -106,14 +108,12 @@ impl Destinations {
             if batch.is_empty() {
                 continue;
             }
-            if queue.gate.passage(now) == Passage::Probe {
-                queue.gate.probe();
-            }
+            let probes = queue.gate.passage(now) == Passage::Probe;
             let number = queue.flow.begin();
             let bytes = batch.iter().map(Held::bytes).sum();
             self.in_flight.calls += 1;
             self.in_flight.bytes += bytes;
-            return Some(Call { to, number, bytes, batch });
+            return Some(Call { to, number, bytes, probes, batch });
         }
         None
     }
@@ -173,9 +173,7 @@ impl Destinations {
 
     /// A send to it succeeded.
     pub(super) fn succeeded(&mut self, destination: &Destination) {
-        let queue = self.queue(destination);
-        queue.gate.open();
-        queue.trouble.succeeded();
+        self.queue(destination).trouble.succeeded();
     }
 
     /// Destinations whose troubles have ended, each once.

@@ -4,6 +4,7 @@
 //! report back. The phases are in their files: [`tend`] leases, renews and hands over; `read` brings
 //! records in; `publish` sends them; `settle` writes the outcomes; `drain` ends it all.
 
+mod breakers;
 mod builder;
 mod claims;
 mod desk;
@@ -20,6 +21,8 @@ mod pace;
 mod publish;
 mod read;
 mod settle;
+mod spans;
+mod stats;
 mod tend;
 mod trouble;
 
@@ -33,7 +36,10 @@ use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WakeSource, Wo
 use tokio_util::sync::CancellationToken;
 
 use crate::figures::Figures;
+use crate::health::Health;
+use crate::metrics::{Measurement, OutboxMetrics};
 use crate::settings::DispatcherSettings;
+use crate::trace::TraceLink;
 
 /// Sends the records of an outbox until it is told to stop.
 ///
@@ -52,6 +58,9 @@ pub struct Dispatcher {
     lease: LeaseTime,
     card: WorkerCard,
     figures: Arc<Figures>,
+    health: Arc<Health>,
+    metrics: Option<Arc<dyn OutboxMetrics>>,
+    traces: Option<Arc<dyn TraceLink>>,
     wakes: Vec<Arc<dyn WakeSource>>,
 }
 
@@ -67,6 +76,19 @@ impl Dispatcher {
     /// Counters that grow while it runs.
     pub fn figures(&self) -> Arc<Figures> {
         Arc::clone(&self.figures)
+    }
+
+    /// What it can do, to be asked while it runs.
+    pub fn health(&self) -> Arc<Health> {
+        Arc::clone(&self.health)
+    }
+
+    fn measure(&self, measurement: &Measurement<'_>) {
+        self.figures.measure(measurement);
+        self.health.measure(measurement);
+        if let Some(metrics) = &self.metrics {
+            metrics.measure(measurement);
+        }
     }
 
     /// Runs until `shutdown` is cancelled, then drains.

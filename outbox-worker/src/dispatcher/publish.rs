@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::Utc;
 use outbox_core::{
     DeadReason, EventId, FailedAttempt, Failure, FailureKind, Lane, OutboxMessage, OutcomeKind,
     Publisher, Receipt, Verdict,
@@ -15,7 +16,9 @@ use super::destinations::{Call, Destination};
 use super::flow::Throttling;
 use super::held::{Entry, Held, Ticket};
 use super::lane_window::LaneWindow;
-use crate::gate::{Passage, Pause};
+use super::spans;
+use crate::gate::{Gate, Passage};
+use crate::metrics::Measurement;
 use crate::publisher::one_verdict_each;
 
 /// A record that came back from the publisher, with its verdict.
@@ -43,6 +46,13 @@ pub(super) struct Flight {
     pub(super) tickets: Vec<Ticket>,
 }
 
+impl Sent {
+    /// Who is at fault, if it failed.
+    pub(super) fn failed(&self) -> Option<FailureKind> {
+        self.verdict.as_ref().err().map(|failure| failure.kind)
+    }
+}
+
 impl Desk {
     pub(super) fn start_publishing(&mut self, now: Instant) {
         while !self.draining {
@@ -57,7 +67,10 @@ impl Desk {
             let usable = |held| keep_sendable(lanes, held, now, reserve);
             let Some(call) = self.destinations.begin_call(now, limit, usable) else { return };
             if passage == Passage::Probe {
-                self.credentials.probe();
+                self.change_credentials(Gate::probe);
+            }
+            if call.probes {
+                self.change_gate(&call.to, Gate::probe);
             }
             self.start_send(call);
         }
@@ -69,7 +82,7 @@ impl Desk {
     }
 
     fn start_send(&mut self, call: Call) {
-        let Call { to, number, bytes, batch } = call;
+        let Call { to, number, bytes, batch, .. } = call;
         for held in &batch {
             if let Some(window) = self.lanes.get_mut(&held.reference().lane) {
                 window.unsettled += 1;
@@ -78,11 +91,15 @@ impl Desk {
         let tickets = batch.iter().map(Held::ticket).collect();
         let publisher = Arc::clone(&self.parts.publisher);
         let limit = self.parts.settings.publish_timeout;
-        let topic = &*to.topic;
-        let span = tracing::info_span!("outbox.publish", topic, messages = batch.len());
+        let span = spans::publish(&*publisher, &to, &batch);
+        if let Some(traces) = &self.parts.traces {
+            spans::link(&**traces, &span, &batch);
+        }
         let flight = Flight { to, number, bytes, begun: Instant::now(), tickets };
         self.spawn(Running::Publish(flight), span, async move {
-            Answer::Published(send(&*publisher, batch, limit).await)
+            let sent = send(&*publisher, batch, limit).await;
+            spans::sent(&sent);
+            Answer::Published(sent)
         });
     }
 
@@ -102,32 +119,34 @@ impl Desk {
         tracing::error!(messages = flight.tickets.len(), "the publisher panicked");
         for ticket in flight.tickets {
             let failure = Failure::new(FailureKind::Ambiguous, "the publisher panicked");
-            self.parts.figures.count_failed(failure.kind);
+            let topic = &*flight.to.topic;
+            self.parts.measure(&Measurement::Failed { topic, kind: failure.kind });
             self.decide(&ticket, failure);
         }
-        self.destinations.gate(&flight.to).probe_again();
-        self.credentials.probe_again();
+        self.change_gate(&flight.to, Gate::probe_again);
+        self.change_credentials(Gate::probe_again);
         self.say_deaths();
     }
 
     fn end_flight(&mut self, flight: &Flight) {
-        self.destinations.end_call(&flight.to, flight.bytes, flight.begun.elapsed());
+        let took = flight.begun.elapsed();
+        self.destinations.end_call(&flight.to, flight.bytes, took);
+        let (topic, messages) = (&*flight.to.topic, flight.tickets.len());
+        self.parts.measure(&Measurement::Called { topic, messages, took });
     }
 
     /// What a call tells of how many calls its destination takes; says whether it has to be left
     /// alone for a while.
     fn learn(&mut self, flight: &Flight, sent: &[Sent]) -> bool {
         let flow = self.destinations.flow(&flight.to);
-        let failed = |kind: FailureKind| {
-            move |sent: &Sent| sent.verdict.as_ref().is_err_and(|failure| failure.kind == kind)
-        };
+        let failed = |kind| move |sent: &Sent| sent.failed() == Some(kind);
         if sent.iter().any(failed(FailureKind::Throttled)) {
             return flow.throttled(flight.number) == Throttling::TooMuch;
         }
         if sent.iter().all(failed(FailureKind::Ambiguous)) {
             // A destination that does not answer holds every call for long.
             flow.throttled(flight.number);
-        } else if sent.iter().any(|sent| sent.verdict.is_ok()) {
+        } else if sent.iter().any(|sent| sent.failed().is_none()) {
             flow.succeeded();
         }
         false
@@ -137,31 +156,33 @@ impl Desk {
         let to = Destination::of(&sent.held.record.message);
         match sent.verdict {
             Ok(_) => {
+                let lag = lag(&sent.held.record.message);
+                self.parts.measure(&Measurement::Accepted { topic: &to.topic, lag });
+                self.change_gate(&to, Gate::open);
                 self.destinations.succeeded(&to);
-                if self.credentials.open() {
-                    tracing::info!("credentials work again");
-                }
+                self.open_credentials();
                 self.take_published(ticket);
             }
             Err(failure) => {
-                self.parts.figures.count_failed(failure.kind);
+                let (topic, kind) = (&*to.topic, failure.kind);
+                self.parts.measure(&Measurement::Failed { topic, kind });
                 match failure.kind {
                     FailureKind::Credentials => {
-                        self.destinations.gate(&to).probe_again();
+                        self.change_gate(&to, Gate::probe_again);
                         self.pause_everything(&failure);
                     }
                     FailureKind::Destination => {
                         // Whoever is told so about a topic has been let in.
-                        self.credentials.open();
+                        self.open_credentials();
                         self.pause_destination(&to, &failure);
                     }
                     FailureKind::Throttled => {
-                        self.credentials.open();
+                        self.open_credentials();
                         self.slow_destination(&to, &failure, must_pause);
                     }
                     FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
-                        self.destinations.gate(&to).probe_again();
-                        self.credentials.probe_again();
+                        self.change_gate(&to, Gate::probe_again);
+                        self.change_credentials(Gate::probe_again);
                         self.say_failing(&to, &failure);
                         return self.decide(ticket, failure);
                     }
@@ -222,48 +243,6 @@ impl Desk {
         }
     }
 
-    /// One line when sends to a topic begin to fail; a single message that is refused has its own.
-    fn say_failing(&mut self, to: &Destination, failure: &Failure) {
-        if failure.kind != FailureKind::Message && self.destinations.failed(to, failure.kind) {
-            let (topic, transport) = (&to.topic, to.transport.as_deref());
-            tracing::warn!(%topic, transport, %failure, "sending fails: records are tried again");
-        }
-    }
-
-    fn pause_destination(&mut self, to: &Destination, failure: &Failure) {
-        self.destinations.gate(to).shut(Instant::now(), Pause::BROKEN, failure.retry_after);
-        if self.destinations.failed(to, failure.kind) {
-            let (topic, transport) = (&to.topic, to.transport.as_deref());
-            tracing::warn!(%topic, transport, %failure, "topic is paused: its records wait");
-        }
-    }
-
-    /// The broker asks for less: fewer calls at once, and none for a while if it says so or if a
-    /// single one was too much.
-    fn slow_destination(&mut self, to: &Destination, failure: &Failure, must_pause: bool) {
-        let gate = self.destinations.gate(to);
-        if must_pause || gate.is_probing() || failure.retry_after.is_some() {
-            gate.shut(Instant::now(), Pause::THROTTLED, failure.retry_after);
-        }
-        if self.destinations.failed(to, failure.kind) {
-            let (topic, transport) = (&to.topic, to.transport.as_deref());
-            tracing::warn!(%topic, transport, %failure, "topic is throttled: sent more slowly");
-        }
-    }
-
-    /// One line for each topic that has worked for a while after it had failed.
-    pub(super) fn say_recovered(&mut self) {
-        for Destination { topic, transport } in self.destinations.recovered() {
-            tracing::info!(%topic, transport, "topic works again");
-        }
-    }
-
-    fn pause_everything(&mut self, failure: &Failure) {
-        if self.credentials.shut(Instant::now(), Pause::BROKEN, failure.retry_after) {
-            tracing::error!(%failure, "credentials fail: all sending is paused");
-        }
-    }
-
     /// The row was not touched: the record goes back to the front of its queue.
     fn send_again(&mut self, held: Held) {
         let lane = held.reference().lane;
@@ -305,6 +284,12 @@ fn keep_sendable(
         return None;
     }
     Some(held)
+}
+
+/// Time since the message could first have been sent.
+fn lag(message: &OutboxMessage) -> Duration {
+    let due = message.deliver_at.map_or(message.occurred_at, |at| at.max(message.occurred_at));
+    (Utc::now() - due).to_std().unwrap_or_default()
 }
 
 /// One call of the publisher; nothing of it may outlive the time that the lease was checked for.

@@ -16,6 +16,8 @@ use super::held::Ticket;
 use super::lane_window::{Extent, LaneAnswer, LaneWindow};
 use super::pace::Pace;
 use super::publish::Death;
+use super::spans;
+use crate::metrics::Measurement;
 
 pub(super) type ReadAnswer = Result<Batch, StoreError>;
 
@@ -25,6 +27,7 @@ pub(super) struct ReadTicket {
     reader: usize,
     due_only: bool,
     withholds: bool,
+    begun: Instant,
     lanes: Vec<(LaneRead, LeaseToken)>,
 }
 
@@ -123,7 +126,8 @@ impl Desk {
         let mine = |lane: Lane| usize::from(lane.number()) % parts == reader;
         let destinations: Vec<Withheld> = self.destinations.withheld().collect();
         let mut without: HashSet<Withheld> = HashSet::new();
-        let mut ticket = ReadTicket { reader, due_only, withholds: false, lanes: Vec::new() };
+        let (begun, lanes) = (now, Vec::new());
+        let mut ticket = ReadTicket { reader, due_only, withholds: false, begun, lanes };
         let mut known = Vec::new();
         let mut lanes = Vec::new();
         for (lane, window) in &mut self.lanes {
@@ -148,9 +152,11 @@ impl Desk {
         let request = ReadRequest { lanes, known, without, records, bytes };
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
-        let span = tracing::info_span!("outbox.read", lanes = request.lanes.len());
+        let span = spans::read(request.lanes.len());
         self.spawn(Running::Read(ticket), span, async move {
-            Answer::Read(bounded(limit, store.read(&request)).await)
+            let answer = bounded(limit, store.read(&request)).await;
+            spans::found(answer.as_ref().map_or(0, |batch| batch.records.len()));
+            Answer::Read(answer)
         });
     }
 
@@ -194,7 +200,9 @@ impl Desk {
             Ok(batch) => batch,
             Err(error) => return self.take_failed_read(&ticket, &error),
         };
-        self.reading.worked();
+        self.reading.worked(&self.parts);
+        let (records, took) = (batch.records.len(), ticket.begun.elapsed());
+        self.parts.measure(&Measurement::Read { records, took });
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let extents = ticket.extents(&batch);
@@ -236,7 +244,7 @@ impl Desk {
     }
 
     fn take_failed_read(&mut self, ticket: &ReadTicket, error: &StoreError) {
-        self.reading.failed(error);
+        self.reading.failed(&self.parts, error);
         for (read, token) in &ticket.lanes {
             if let Some(window) = self.lanes.get_mut(&read.lane)
                 && window.lease.token == *token

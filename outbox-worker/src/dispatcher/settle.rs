@@ -10,6 +10,8 @@ use tokio::time::Instant;
 use super::desk::{Answer, Desk, Running, bounded};
 use super::held::{Entry, Ticket, Unwritten};
 use super::lane_window::LaneWindow;
+use super::spans;
+use crate::metrics::Measurement;
 
 pub(super) type SettleAnswer = Result<Settled, StoreError>;
 
@@ -96,8 +98,9 @@ impl Desk {
         let cursors = self.cursors();
         let store = Arc::clone(&self.parts.store);
         let limit = self.parts.settings.store_timeout;
-        let span = tracing::info_span!("outbox.settle", outcomes = outcomes.len());
-        self.spawn(Running::Settle { ledger: index, cursors, written }, span, async move {
+        let span = spans::settle(&outcomes);
+        let begun = Instant::now();
+        self.spawn(Running::Settle { ledger: index, cursors, written, begun }, span, async move {
             Answer::Settled(bounded(limit, store.settle(&outcomes)).await)
         });
     }
@@ -107,12 +110,15 @@ impl Desk {
         ledger: usize,
         cursors: &[(Lane, Position)],
         written: Vec<Unwritten>,
+        begun: Instant,
         answer: SettleAnswer,
     ) {
         self.ledgers[ledger].writing = false;
+        let (outcomes, took) = (written.len(), begun.elapsed());
+        self.parts.measure(&Measurement::Settled { outcomes, took });
         match answer {
             Ok(settled) => {
-                self.settling.worked();
+                self.settling.worked(&self.parts);
                 self.take_stamps(cursors, settled.stamp);
                 self.take_written(written, &settled);
             }
@@ -222,7 +228,7 @@ impl Desk {
     /// The settlement failed or its ending is unknown: it is repeated, which is harmless, until
     /// the time for it is over.
     fn take_unwritten(&mut self, ledger: usize, written: Vec<Unwritten>, error: &StoreError) {
-        self.settling.failed(error);
+        self.settling.failed(&self.parts, error);
         let now = Instant::now();
         let unknown = written.into_iter().map(|one| Unwritten { repeated: true, ..one });
         let (late, again): (Vec<_>, Vec<_>) = unknown.partition(|one| one.give_up_at <= now);
@@ -230,7 +236,7 @@ impl Desk {
         waiting.not_before = now + self.settling.pause();
         waiting.unwritten.splice(0..0, again);
         for one in late {
-            self.parts.figures.count_outcome_lost();
+            self.parts.measure(&Measurement::OutcomeLost);
             // No longer renewed, so that whoever leases the lane next can send the record again.
             self.abandon_lane(&one.outcome);
         }
@@ -255,9 +261,11 @@ impl Desk {
 
     fn count(&self, kind: &OutcomeKind) {
         match kind {
-            OutcomeKind::Dead { .. } => self.parts.figures.count_dead(),
-            OutcomeKind::Parked => self.parts.figures.count_parked(),
-            OutcomeKind::Published => self.parts.figures.count_published(),
+            OutcomeKind::Dead { reason, .. } => {
+                self.parts.measure(&Measurement::Dead { reason: *reason });
+            }
+            OutcomeKind::Parked => self.parts.measure(&Measurement::Parked),
+            OutcomeKind::Published => self.parts.measure(&Measurement::Published),
             OutcomeKind::Failed { .. } => {}
         }
     }

@@ -11,6 +11,8 @@ use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running, bounded};
 use super::lane_window::LaneWindow;
+use super::spans;
+use crate::metrics::Measurement;
 
 /// Failed records of one lane that keys wait for.
 type Awaited = Vec<(KeyRef, Position)>;
@@ -56,7 +58,7 @@ impl Desk {
         let plan = self.plan();
         let store = Arc::clone(&self.parts.control);
         let work = round(store, plan.clone());
-        let span = tracing::info_span!("outbox.tend", lanes = plan.renew.len());
+        let span = spans::tend(plan.renew.len());
         self.spawn(Running::Tend(Box::new(plan)), span, async {
             Answer::Tended(Box::new(work.await))
         });
@@ -113,11 +115,20 @@ impl Desk {
             self.choose_surplus();
         }
         match &tended.error {
-            Some(error) => self.leasing.failed(error),
-            None => self.leasing.worked(),
+            Some(error) => self.leasing.failed(&self.parts, error),
+            None => {
+                self.leasing.worked(&self.parts);
+                self.say_holding();
+            }
         }
         self.say_recovered();
         self.tend_at = Instant::now() + self.next_tending(tended.error.is_some());
+    }
+
+    fn say_holding(&self) {
+        let (records, bytes) = self.held();
+        let (lanes, calls) = (self.lanes.len(), self.destinations.in_flight().calls);
+        self.parts.measure(&Measurement::Holding { lanes, records, bytes, calls });
     }
 
     /// The round panicked: whatever it did is unknown, and renewal will tell.

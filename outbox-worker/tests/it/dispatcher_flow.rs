@@ -181,5 +181,5 @@ async fn a_topic_that_never_answers_slows_no_other() {
 async fn a_topic_that_answers_late_leaves_calls_for_the_others() {
     let slowed = slowed_by(usize::MAX, Duration::from_secs(5)).await;
 
-    assert!(slowed < 2.0, "{slowed}");
+    assert!(slowed < 3.0, "{slowed}");
 }

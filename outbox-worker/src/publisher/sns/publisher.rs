@@ -126,6 +126,10 @@ fn packed(
 
 #[async_trait]
 impl Publisher for SnsPublisher {
+    fn system(&self) -> &'static str {
+        "aws.sns"
+    }
+
     fn batch_limit(&self) -> BatchLimit {
         BatchLimit(BATCH)
     }
