@@ -4,6 +4,7 @@ use std::fmt;
 
 use outbox_core::Position;
 
+use super::claim::Claim;
 use super::state::Flight;
 use super::tables::{Draft, Outcome};
 
@@ -13,6 +14,10 @@ use super::tables::{Draft, Outcome};
 pub enum Action {
     /// The database sees a worker's read of a lane; the answer is under way.
     BeginRead { worker: u8, lane: u8 },
+    /// Somebody who holds no lane claims a record.
+    Claim { lane: u8, position: Position },
+    /// Whoever claimed a record makes use of the claim.
+    Claimed(Claim, ClaimCall),
     /// The application's transaction with this number commits.
     Commit(u64),
     /// A worker dies and is started again with nothing in memory.
@@ -41,8 +46,23 @@ pub enum Action {
     Stage(Draft),
     /// Time passes.
     Tick,
+    /// An operator replays the dead head of a key, which frees the key.
+    Unpark { key: u8 },
     /// The broker's word on a send.
     Verdict(Flight, Verdict),
+}
+
+/// What a claimant does. Unheard answers are calls that are made again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ClaimCall {
+    /// It settles the record as published.
+    Complete,
+    /// It counts a failed attempt.
+    Fail,
+    /// It extends the claim.
+    Renew,
+    /// It sends the record, and the broker takes it.
+    Send,
 }
 
 /// How a call of the store ended, for its caller.
@@ -74,16 +94,26 @@ pub enum Verdict {
 pub enum Refusal {
     /// There are things under way in the lane.
     Busy,
-    /// The lease does not last long enough for a send.
+    /// The record is under a live claim.
+    Claimed,
+    /// The record's lane is under a live lease.
+    LaneLeased,
+    /// The lease or claim does not last long enough for a send.
     LeaseTooShort,
-    /// There is no such transaction, send or outcome.
+    /// There is no such transaction, send, outcome, record, claim or key.
     Nothing,
     /// No lane is free.
     NothingFree,
+    /// The time from which the record may be sent has not come.
+    NotDue,
     /// The worker does not believe to hold this lane.
     NotHeld,
     /// An earlier record of the key comes first, or the record is not in memory.
     NotItsTurn,
+    /// The claimant has not sent the record.
+    NotSent,
+    /// The record's key is parked.
+    Parked,
     /// A send must end before time passes.
     SendUnderWay,
 }
@@ -92,11 +122,16 @@ impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Busy => "something is under way in the lane",
-            Self::LeaseTooShort => "the lease does not last long enough",
+            Self::Claimed => "the record is claimed",
+            Self::LaneLeased => "the lane of the record is leased",
+            Self::LeaseTooShort => "the lease or claim does not last long enough",
+            Self::NotDue => "the record is not due",
             Self::NotHeld => "the worker holds no such lane",
             Self::NotItsTurn => "it is not the record's turn",
+            Self::NotSent => "the claimant has not sent the record",
             Self::Nothing => "there is no such thing",
             Self::NothingFree => "no lane is free",
+            Self::Parked => "the key of the record is parked",
             Self::SendUnderWay => "a send must end first",
         })
     }

@@ -1,8 +1,9 @@
 //! The dispatch protocol as a pure function, small enough to be checked in every order of events.
 //!
 //! A [`State`] is the whole system at one moment: the tables, what each worker believes, the
-//! messages on their way to the broker and the outcomes that the network still holds. [`step`] takes
-//! one [`Action`] and returns the state that follows, or says why that cannot happen now.
+//! messages on their way to the broker, the claims that somebody remembers and the outcomes that the
+//! network still holds. [`step`] takes one [`Action`] and returns the state that follows, or says why
+//! that cannot happen now.
 //!
 //! # What it leaves out
 //!
@@ -16,9 +17,12 @@
 //! - **One settlement holds one lane.** A settlement of several lanes is several of these.
 //! - **Sending.** Of the records of a key that were read the earliest goes first; the dispatcher may
 //!   have queued a later one already when a late commit shows an earlier one.
+//! - **Claims** of single records last as long as a lease. Their claimants come and go, and are honest:
+//!   one settles a record as published only after the broker took it, which happens at one moment.
+//! - **Operators** replay dead heads. They discard nothing.
 //! - **Failures** are refusals of one message, transient trouble and lost answers; the retry policy
 //!   is [`ATTEMPTS`] attempts. Throttling and pauses of topics touch no row and are left out, as are
-//!   scheduled and undecodable records, sharing of lanes, statistics and the hands of an operator.
+//!   scheduled and undecodable records, sharing of lanes and statistics.
 //!
 //! # Why [`MemoryStore`](crate::MemoryStore) is not a shell around it
 //!
@@ -28,6 +32,7 @@
 //! are two, and a random test takes the same steps in both and compares what can be seen after each.
 
 mod action;
+mod claim;
 mod mutant;
 mod settle;
 mod state;
@@ -35,14 +40,15 @@ mod tables;
 mod window;
 mod worker;
 
-pub use action::{Action, CallEnding, Refusal, Verdict};
+pub use action::{Action, CallEnding, ClaimCall, Refusal, Verdict};
+pub use claim::{Claim, ClaimRow, Claimant};
 pub use mutant::Mutant;
 pub use state::{Flight, State, step};
 pub use tables::{Draft, Ending, Holder, Mark, Open, Outcome, Row, Slot, Tables};
 pub use window::{Known, Progress, Reading, Window};
 pub use worker::Worker;
 
-/// How many ticks a lease lasts without renewal.
+/// How many ticks a lease or a claim lasts without renewal.
 pub const LEASE: u8 = 2;
 /// Within how many ticks a send that has begun ends.
 pub const PUBLISH: u8 = 1;

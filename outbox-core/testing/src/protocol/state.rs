@@ -1,11 +1,12 @@
 //! The whole system at one moment, and what follows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_core::Position;
 
 use super::Mutant;
 use super::action::{Action, Refusal, Verdict};
+use super::claim::{Claim, Claimant};
 use super::tables::{Ending, Outcome, Tables};
 use super::window::Progress;
 use super::worker::Worker;
@@ -20,6 +21,8 @@ pub struct State {
     pub tables: Tables,
     /// What the workers have in memory.
     pub workers: Vec<Worker>,
+    /// Whoever claimed single records, by the claim.
+    pub claimants: BTreeMap<Claim, Claimant>,
     /// Messages on their way to the broker, whoever still waits for its word.
     pub wire: BTreeSet<Flight>,
     /// Outcomes that may arrive at the database at any later time, or never.
@@ -69,6 +72,7 @@ impl State {
             now: 0,
             tables: Tables::new(commits, lanes, mutant),
             workers: vec![Worker::default(); usize::from(workers)],
+            claimants: BTreeMap::new(),
             wire: BTreeSet::new(),
             late: BTreeSet::new(),
         }
@@ -77,6 +81,8 @@ impl State {
     fn take(&mut self, action: Action) -> Result<(), Refusal> {
         match action {
             Action::BeginRead { worker, lane } => self.begin_read(worker, lane),
+            Action::Claim { lane, position } => self.claim(lane, position),
+            Action::Claimed(claim, call) => self.call_claim(&claim, call),
             Action::Commit(number) => found(self.tables.commit(number)),
             Action::Crash { worker } => self.crash(worker),
             Action::Drain { worker } => self.drain(worker),
@@ -94,6 +100,7 @@ impl State {
                 Ok(())
             }
             Action::Tick => self.tick(),
+            Action::Unpark { key } => found(self.tables.unpark(key)),
             Action::Verdict(flight, verdict) => self.take_verdict(&flight, verdict),
         }
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use outbox_core::Position;
 
+use super::claim::ClaimRow;
 use super::{LEASE, Mutant};
 use crate::CommitOrder;
 
@@ -20,6 +21,8 @@ pub struct Tables {
     pub parked: BTreeMap<Position, Row>,
     /// Keys whose head is dead, each with that head.
     pub parked_keys: BTreeMap<u8, Position>,
+    /// Single records that somebody claimed.
+    pub claims: BTreeMap<Position, ClaimRow>,
     /// Transactions of the application, by number.
     pub open: BTreeMap<u64, Open>,
     pub(super) mutant: Option<Mutant>,
@@ -27,6 +30,7 @@ pub struct Tables {
     last_position: i64,
     last_number: u64,
     last_token: u8,
+    last_claim_token: u8,
 }
 
 /// One lane.
@@ -105,6 +109,26 @@ pub struct Outcome {
     pub ending: Ending,
 }
 
+/// What the owner of a lane is told, apart from its records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Records under a live claim, each with its key.
+    pub(super) claimed: BTreeMap<Position, Option<u8>>,
+    /// Keys whose head is dead.
+    pub(super) parked: BTreeSet<u8>,
+    /// Failed records that their keys wait for.
+    pub(super) waiting: BTreeSet<(u8, Position)>,
+}
+
+impl Told {
+    /// Records that later ones of their key wait for. A claim keeps no order, but what the owner sends
+    /// does.
+    pub(super) fn awaited(&self) -> BTreeSet<(u8, Position)> {
+        let claimed = self.claimed.iter().filter_map(|(at, key)| Some(((*key)?, *at)));
+        self.waiting.iter().copied().chain(claimed).collect()
+    }
+}
+
 /// What a read says about open transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Mark {
@@ -124,7 +148,7 @@ impl Slot {
 }
 
 impl Row {
-    fn is_due(self, now: u8) -> bool {
+    pub(super) fn is_due(self, now: u8) -> bool {
         self.available_at.is_none_or(|at| at <= now)
     }
 }
@@ -137,12 +161,14 @@ impl Tables {
             dead: BTreeMap::new(),
             parked: BTreeMap::new(),
             parked_keys: BTreeMap::new(),
+            claims: BTreeMap::new(),
             open: BTreeMap::new(),
             mutant,
             commits,
             last_position: 0,
             last_number: 0,
             last_token: 0,
+            last_claim_token: 0,
         }
     }
 
@@ -166,7 +192,7 @@ impl Tables {
     pub(super) fn lease(&mut self, owner: u8, lanes: u8, now: u8) -> Vec<(u8, u8)> {
         let mut granted = Vec::new();
         for lane in 0..u8::try_from(self.lanes.len()).unwrap_or(u8::MAX) {
-            let live = self.slot(lane).live(now).is_some() && !self.is(Mutant::ExpiryIgnored);
+            let live = self.is_leased(lane, now) && !self.is(Mutant::ExpiryIgnored);
             if live || granted.len() == usize::from(lanes) {
                 continue;
             }
@@ -225,6 +251,17 @@ impl Tables {
         }
     }
 
+    /// What the owner of a lane must know before it reads.
+    pub(super) fn acquired(&mut self, lane: u8, now: u8) -> Told {
+        let claimed = self.clear_claims(lane, now);
+        let key = |position: &Position| self.rows.get(position).and_then(|row| row.key);
+        Told {
+            claimed: claimed.into_iter().map(|position| (position, key(&position))).collect(),
+            parked: self.parked_in(lane).collect(),
+            waiting: self.waiting(lane).collect(),
+        }
+    }
+
     /// Failed records of ordered keys, which their keys wait for.
     pub fn waiting(&self, lane: u8) -> impl Iterator<Item = (u8, Position)> + '_ {
         let failed = self.rows.iter().filter(move |(_, row)| row.lane == lane && row.attempts > 0);
@@ -236,6 +273,10 @@ impl Tables {
         let in_lane =
             move |head: &Position| self.dead.get(head).is_some_and(|row| row.lane == lane);
         self.parked_keys.iter().filter(move |(_, head)| in_lane(head)).map(|(key, _)| *key)
+    }
+
+    pub(super) fn is_leased(&self, lane: u8, now: u8) -> bool {
+        self.slot(lane).live(now).is_some()
     }
 
     /// The fence.
@@ -265,6 +306,11 @@ impl Tables {
     fn draw_position(&mut self) -> Position {
         self.last_position += 1;
         Position(self.last_position)
+    }
+
+    pub(super) const fn draw_claim_token(&mut self) -> u8 {
+        self.last_claim_token += 1;
+        self.last_claim_token
     }
 
     fn draw_token(&mut self) -> u8 {

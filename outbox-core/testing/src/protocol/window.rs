@@ -6,7 +6,7 @@ use outbox_core::Position;
 
 use super::action::Verdict;
 use super::settle::Effect;
-use super::tables::{Ending, Mark, Outcome, Row};
+use super::tables::{Ending, Mark, Outcome, Row, Told};
 use super::{ATTEMPTS, Mutant};
 
 /// The part of a lane that is in a worker's memory.
@@ -30,6 +30,10 @@ pub struct Window {
     pub failed: BTreeSet<(u8, Position)>,
     /// Keys whose head is dead.
     pub parked: BTreeSet<u8>,
+    /// Records that others hold by a claim.
+    pub claimed: BTreeSet<Position>,
+    /// Records whose claim is over and that no read has looked for since.
+    pub unread: BTreeSet<Position>,
     mutant: Option<Mutant>,
 }
 
@@ -69,7 +73,7 @@ pub enum Progress {
 }
 
 impl Window {
-    pub(super) fn new(token: u8, deadline: u8, mutant: Option<Mutant>) -> Self {
+    pub(super) fn new(token: u8, deadline: u8, told: Told, mutant: Option<Mutant>) -> Self {
         Self {
             token,
             deadline,
@@ -78,8 +82,10 @@ impl Window {
             stamps: Vec::new(),
             reading: None,
             known: BTreeMap::new(),
-            failed: BTreeSet::new(),
-            parked: BTreeSet::new(),
+            failed: told.awaited(),
+            parked: told.parked,
+            claimed: told.claimed.into_keys().collect(),
+            unread: BTreeSet::new(),
             mutant,
         }
     }
@@ -104,7 +110,24 @@ impl Window {
         if self.mutant == Some(Mutant::NoTombstone) {
             return BTreeSet::new();
         }
-        self.known.keys().copied().collect()
+        self.known.keys().chain(&self.claimed).copied().collect()
+    }
+
+    /// Takes what the store tells now of claims, parked keys and failed records.
+    pub(super) fn take_told(&mut self, told: Told) {
+        self.free_keys(&told);
+        let over: Vec<Position> =
+            self.claimed.iter().filter(|at| !told.claimed.contains_key(at)).copied().collect();
+        self.claimed = told.claimed.into_keys().collect();
+        for position in over {
+            // It may be gone, wait for another attempt, or be there under another revision.
+            self.rewind(position);
+            self.unread.insert(position);
+        }
+        let (known, claimed, unread) = (&self.known, &self.claimed, &self.unread);
+        let undecided =
+            |at: &Position| known.contains_key(at) || claimed.contains(at) || unread.contains(at);
+        self.failed.retain(|failed| undecided(&failed.1) || told.waiting.contains(failed));
     }
 
     pub(super) fn begin_read(&mut self, rows: BTreeMap<Position, Row>, mark: Mark) {
@@ -123,6 +146,7 @@ impl Window {
         if self.mutant == Some(Mutant::CursorWithoutFloor) {
             self.floor = self.cursor;
         } else if !reading.rewound {
+            self.unread.clear();
             self.advance(reading.mark);
         }
     }
@@ -208,7 +232,7 @@ impl Window {
         match outcome.ending {
             Ending::Dead if !counts => _ = self.failed.insert((key, position)),
             Ending::Dead if self.mutant != Some(Mutant::NoPark) => self.park(key),
-            Ending::Parked if !counts => _ = self.parked.remove(&key),
+            // What moved nothing is no proof that the key is free: the store tells that.
             Ending::Dead | Ending::Failed | Ending::Parked | Ending::Published => {}
         }
     }
@@ -220,6 +244,29 @@ impl Window {
             if known.row.key == Some(key) && known.progress == Progress::Queued {
                 known.progress = unwritten(Ending::Parked);
             }
+        }
+    }
+
+    /// Forgets what was known of keys that are no longer parked, and reads them from their start.
+    fn free_keys(&mut self, told: &Told) {
+        let freed: BTreeSet<u8> = self.parked.difference(&told.parked).copied().collect();
+        if freed.is_empty() {
+            return;
+        }
+        self.parked.retain(|key| !freed.contains(key));
+        // They are to be sent now. One may have been moved and put back under another revision.
+        self.known.retain(|_, known| {
+            let moving =
+                matches!(known.progress, Progress::Unwritten { ending: Ending::Parked, .. });
+            !moving || known.row.key.is_none_or(|key| !freed.contains(&key))
+        });
+        self.failed.extend(told.awaited().into_iter().filter(|(key, _)| freed.contains(key)));
+        if self.mutant != Some(Mutant::FloorKept) {
+            self.floor = Position(0);
+        }
+        if self.mutant != Some(Mutant::OldAnswerTaken) {
+            // It was given before the head was put back, and shows records behind it.
+            self.reading = None;
         }
     }
 

@@ -38,9 +38,8 @@ impl State {
             return Err(Refusal::NothingFree);
         }
         for (lane, token) in granted {
-            let mut window = Window::new(token, self.now + LEASE, self.tables.mutant);
-            window.failed = self.tables.waiting(lane).collect();
-            window.parked = self.tables.parked_in(lane).collect();
+            let told = self.tables.acquired(lane, self.now);
+            let window = Window::new(token, self.now + LEASE, told, self.tables.mutant);
             self.worker(worker)?.windows.insert(lane, window);
         }
         Ok(())
@@ -54,11 +53,7 @@ impl State {
         windows.retain(|lane, window| self.tables.renew(*lane, window.token, self.now));
         for (lane, window) in &mut windows {
             window.deadline = self.now + LEASE;
-            let waiting: Vec<_> = self.tables.waiting(*lane).collect();
-            let known = &window.known;
-            window
-                .failed
-                .retain(|failed| known.contains_key(&failed.1) || waiting.contains(failed));
+            window.take_told(self.tables.acquired(*lane, self.now));
         }
         self.worker(worker)?.windows = windows;
         Ok(())

@@ -12,11 +12,20 @@ use outbox_testing::protocol::{Action, Ending, Flight, Outcome, Progress, State,
 pub(super) enum Promise {
     /// No failure counts twice, and nothing else counts.
     AttemptsCountOnce,
-    /// After the head of a key died, no later record of it is sent.
+    /// A record is claimed only while nobody else may send it.
+    ClaimExcludesOthers,
+    /// The owner of a lane does not send what is under a live claim.
+    ClaimedRecordIsNotSent,
+    /// The owner of a lane does not settle what is under a live claim.
+    ClaimedRecordIsNotSettled,
+    /// After the head of a key died, no later record of it is sent until the key is freed.
     DeadHeadParksItsKey,
     /// An outcome of an earlier attempt changes nothing.
     EarlierAttemptChangesNothing,
-    /// A record that was committed before another of its key was staged is delivered first.
+    /// When a key is freed, its dead head and what was parked go in order of position.
+    FreedGoInOrder,
+    /// A record that was committed before another of its key was staged is delivered first, unless
+    /// somebody claimed the other.
     KeyOrder,
     /// A record is delivered again only as often as a named window opened for it.
     NamedWindowsOnly,
@@ -24,6 +33,8 @@ pub(super) enum Promise {
     NothingLost,
     /// No lane is leased while a lease of it is live.
     OneLiveLease,
+    /// A claimant whose claim is over changes nothing.
+    StaleClaimChangesNothing,
     /// A worker whose lease is over changes nothing.
     StaleTokenChangesNothing,
 }
@@ -41,13 +52,13 @@ pub(super) enum Opening {
 /// What became of a record.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Fate {
-    key: Option<u8>,
+    pub(super) key: Option<u8>,
     committed: bool,
     /// Records of its key that were committed before it was staged.
     predecessors: BTreeSet<Position>,
     /// How often the broker took it.
     pub(super) accepted: u8,
-    failures: u8,
+    pub(super) failures: u8,
     openings: u8,
     pub(super) opened: BTreeSet<Opening>,
 }
@@ -57,6 +68,10 @@ pub(super) struct Fate {
 pub(super) struct History {
     pub(super) fates: BTreeMap<Position, Fate>,
     pub(super) broken: BTreeSet<Promise>,
+    /// Records that came back when their key was freed, until they are sent.
+    pub(super) freed: BTreeSet<Position>,
+    /// Outcomes of attempts from before their key was freed.
+    pub(super) outdated: BTreeSet<Outcome>,
 }
 
 impl History {
@@ -66,7 +81,9 @@ impl History {
         next.follow_records(before, action, after);
         next.follow_sends(before, action);
         next.follow_openings(before, action, after);
-        next.check_claims(before, action, after);
+        next.follow_claims(before, action, after);
+        next.follow_freed(before, action, after);
+        next.check_fences(before, action, after);
         next.check_tables(after);
         next
     }
@@ -134,10 +151,17 @@ impl History {
         if fate.accepted == 0 && !fate.predecessors.iter().all(delivered) {
             self.broken.insert(Promise::KeyOrder);
         }
-        if fate.accepted > fate.openings {
+        self.delivered(position);
+    }
+
+    /// The broker took the record, whoever sent it.
+    pub(super) fn delivered(&mut self, position: Position) {
+        let fate = self.fate(position);
+        let expected = fate.accepted <= fate.openings;
+        fate.accepted += 1;
+        if !expected {
             self.broken.insert(Promise::NamedWindowsOnly);
         }
-        self.fate(position).accepted += 1;
     }
 
     fn follow_openings(&mut self, before: &State, action: &Action, after: &State) {
@@ -188,13 +212,13 @@ impl History {
         }
     }
 
-    fn open(&mut self, position: Position, opening: Opening) {
+    pub(super) fn open(&mut self, position: Position, opening: Opening) {
         let fate = self.fate(position);
         fate.openings += 1;
         fate.opened.insert(opening);
     }
 
-    fn check_claims(&mut self, before: &State, action: &Action, after: &State) {
+    fn check_fences(&mut self, before: &State, action: &Action, after: &State) {
         match action {
             Action::Late(outcome) => self.check_outcome(before, outcome, after),
             Action::Lease { .. } => {
@@ -259,7 +283,7 @@ impl History {
         }
     }
 
-    fn fate(&mut self, position: Position) -> &mut Fate {
+    pub(super) fn fate(&mut self, position: Position) -> &mut Fate {
         self.fates.entry(position).or_default()
     }
 }
@@ -274,14 +298,14 @@ fn holds(state: &State, worker: u8, lane: u8) -> bool {
     holder.is_some_and(|holder| holder.owner == worker)
 }
 
-fn same_records(before: &State, after: &State) -> bool {
+pub(super) fn same_records(before: &State, after: &State) -> bool {
     let (then, now) = (&before.tables, &after.tables);
     (&then.rows, &then.dead, &then.parked, &then.parked_keys)
         == (&now.rows, &now.dead, &now.parked, &now.parked_keys)
 }
 
 /// Whether an owner's reads begin behind a record that waits for its first attempt and that the
-/// owner has never seen.
+/// owner has never seen. Of claimed records and of keys that were freed the owner is told.
 fn is_left_behind(state: &State) -> bool {
     let held = (0_u8..).zip(&state.workers).flat_map(|(worker, memory)| {
         let held = memory.windows.iter().filter(move |(lane, _)| holds(state, worker, **lane));
@@ -292,7 +316,9 @@ fn is_left_behind(state: &State) -> bool {
         behind.into_iter().any(|(position, row)| {
             let seen = window.known.contains_key(position)
                 || window.reading.as_ref().is_some_and(|it| it.rows.contains_key(position));
-            row.lane == lane && row.available_at.is_none() && !seen
+            let told_later = window.claimed.contains(position)
+                || row.key.is_some_and(|key| window.parked.contains(&key));
+            row.lane == lane && row.available_at.is_none() && !seen && !told_later
         })
     })
 }

@@ -1,5 +1,7 @@
 //! The store in memory, taken along each step of the model.
 
+mod claims;
+
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::num::NonZeroU32;
@@ -8,9 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use outbox_core::{
-    DeadReason, EventId, Failure, FailureKind, Lane, LaneLease, LaneRead, LeaseRequest, LeaseTime,
-    LeaseToken, OutboxMessage, OutboxRecord, OutboxStore, OutcomeKind, Position, ReadMark,
-    ReadRequest, RecordRef, Schedule, StagedMessage, WorkerId,
+    ClaimToken, DeadReason, EventId, Failure, FailureKind, Lane, LaneLease, LaneRead, LeaseRequest,
+    LeaseTime, LeaseToken, OutboxMessage, OutboxRecord, OutboxStore, OutcomeKind, Position,
+    ReadMark, ReadRequest, RecordRef, Schedule, StagedMessage, WorkerId,
 };
 use outbox_testing::protocol::{
     Action, CallEnding, Draft, Ending, LEASE, Mark, Outcome, RETRY, Row, State, Window,
@@ -33,6 +35,8 @@ pub(super) struct Mirror {
     lanes: u8,
     workers: Vec<WorkerId>,
     tokens: BTreeMap<u8, LeaseToken>,
+    claimant: WorkerId,
+    claim_tokens: BTreeMap<u8, ClaimToken>,
     records: BTreeMap<Position, RecordRef>,
     open: BTreeMap<u64, MemoryTransaction>,
 }
@@ -51,6 +55,8 @@ impl Mirror {
             lanes,
             workers: (0..workers).map(|_| WorkerId::new()).collect(),
             tokens: BTreeMap::new(),
+            claimant: WorkerId::new(),
+            claim_tokens: BTreeMap::new(),
             records: BTreeMap::new(),
             open: BTreeMap::new(),
         }
@@ -65,6 +71,8 @@ impl Mirror {
     ) -> Result<(), Difference> {
         match action {
             Action::BeginRead { worker, lane } => self.read(*worker, *lane, before, after).await?,
+            Action::Claim { position, .. } => self.claim(*position, before, after).await?,
+            Action::Claimed(claim, call) => self.call_claim(claim, *call, before).await?,
             Action::Commit(number) => self.commit(*number, before, after)?,
             Action::Drain { worker } => self.release(&self.leases(before, *worker)).await,
             Action::Late(outcome) => {
@@ -111,14 +119,14 @@ impl Mirror {
         let owner = self.workers[usize::from(worker)];
         let request = lease_request(owner, lanes, TICK * u32::from(LEASE));
         let granted = self.store.lease(&request).await.unwrap();
-        for lease in granted {
+        for lease in &granted {
             let lane = lease.lane.number();
             let Some(window) = after.workers[usize::from(worker)].windows.get(&lane) else {
                 return Err(format!("lane {lane} was leased by the store alone"));
             };
             self.tokens.insert(window.token, lease.token);
         }
-        Ok(())
+        self.told(&granted, after).await
     }
 
     async fn renew(&self, worker: u8, before: &State, after: &State) -> Result<(), Difference> {
@@ -126,18 +134,7 @@ impl Mirror {
         let time = LeaseTime::new(TICK * u32::from(LEASE)).unwrap();
         let renewed = self.store.renew(&leases, time).await.unwrap();
         same("renewed", &self.leases(after, worker), &renewed)?;
-        let told = self.store.acquired(&renewed).await.unwrap();
-        for (lease, told) in renewed.iter().zip(told) {
-            let lane = lease.lane.number();
-            let waiting: Vec<Position> = after.tables.waiting(lane).map(|(_, at)| at).collect();
-            same("waiting", &waiting, &told.waiting.iter().map(|it| it.head).collect())?;
-            let parked: Vec<String> =
-                after.tables.parked_in(lane).map(|it| key(lane, it)).collect();
-            let mut told: Vec<String> = told.parked.into_iter().map(|(it, _)| it.key).collect();
-            told.sort_by_key(|told| parked.iter().position(|it| it == told));
-            same("parked keys of a lane", &parked, &told)?;
-        }
-        Ok(())
+        self.told(&renewed, after).await
     }
 
     async fn read(
@@ -265,13 +262,16 @@ fn kind(ending: Ending) -> OutcomeKind {
     let reason = DeadReason::AttemptsExhausted;
     match ending {
         Ending::Dead => OutcomeKind::Dead { reason, error: "refused".to_owned(), parks_key: true },
-        Ending::Failed => OutcomeKind::Failed {
-            failure: Failure::new(FailureKind::Transient, "refused"),
-            delay: TICK * u32::from(RETRY),
-        },
+        Ending::Failed => {
+            OutcomeKind::Failed { failure: failure(), delay: TICK * u32::from(RETRY) }
+        }
         Ending::Parked => OutcomeKind::Parked,
         Ending::Published => OutcomeKind::Published,
     }
+}
+
+fn failure() -> Failure {
+    Failure::new(FailureKind::Transient, "refused")
 }
 
 fn rows(records: Vec<OutboxRecord>) -> BTreeMap<Position, Row> {

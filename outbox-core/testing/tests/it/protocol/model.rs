@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use outbox_testing::CommitOrder;
 use outbox_testing::protocol::{
-    Action, CallEnding, Draft, Mutant, Progress, State, Verdict, Window, step,
+    Action, CallEnding, Claim, ClaimCall, Draft, Mutant, Progress, State, Verdict, Window, step,
 };
 use stateright::{Model, Property};
 
@@ -22,6 +22,10 @@ pub(super) struct Bounds {
     pub(super) ticks: u8,
     /// How many things go wrong in one run.
     pub(super) faults: u8,
+    /// How many claims are taken in one run.
+    pub(super) claims: usize,
+    /// How often an operator frees a key.
+    pub(super) unparks: u8,
     pub(super) mutant: Option<Mutant>,
 }
 
@@ -32,13 +36,23 @@ pub(super) struct Seen {
     pub(super) history: History,
     pub(super) staged: usize,
     pub(super) faults: u8,
+    pub(super) unparks: u8,
 }
 
 impl Bounds {
     /// These records, staged and committed at any time, while nothing goes wrong and time stands.
     pub(super) const fn of(drafts: Vec<Draft>) -> Self {
         let commits = CommitOrder::Ordered;
-        Self { commits, drafts, committed: 0, ticks: 0, faults: 0, mutant: None }
+        Self {
+            commits,
+            drafts,
+            committed: 0,
+            ticks: 0,
+            faults: 0,
+            claims: 0,
+            unparks: 0,
+            mutant: None,
+        }
     }
 
     /// One property for each promise, under its name.
@@ -52,12 +66,17 @@ impl Bounds {
         }
         kept! {
             AttemptsCountOnce
+            ClaimExcludesOthers
+            ClaimedRecordIsNotSent
+            ClaimedRecordIsNotSettled
             DeadHeadParksItsKey
             EarlierAttemptChangesNothing
+            FreedGoInOrder
             KeyOrder
             NamedWindowsOnly
             NothingLost
             OneLiveLease
+            StaleClaimChangesNothing
             StaleTokenChangesNothing
         }
     }
@@ -72,7 +91,8 @@ impl Model for Bounds {
             Some(mutant) => State::broken(self.commits, 1, 2, mutant),
             None => State::new(self.commits, 1, 2),
         };
-        let mut seen = Seen { state, history: History::default(), staged: 0, faults: 0 };
+        let mut seen =
+            Seen { state, history: History::default(), staged: 0, faults: 0, unparks: 0 };
         for draft in &self.drafts[..self.committed] {
             seen = self.next_state(&seen, Action::Stage(*draft)).expect("anybody may stage");
             let number = *seen.state.tables.open.keys().next().expect("it was just opened");
@@ -87,7 +107,11 @@ impl Model for Bounds {
         actions.extend((state.now < self.ticks).then_some(Action::Tick));
         actions.extend(possible(state).into_iter().filter(|action| tells(state, action)));
         let left = self.faults - seen.faults;
-        actions.retain(|action| faults_in(action) <= left);
+        actions.retain(|action| match action {
+            Action::Claim { .. } => state.claimants.len() < self.claims,
+            Action::Unpark { .. } => seen.unparks < self.unparks,
+            _ => faults_in(action) <= left,
+        });
     }
 
     fn next_state(&self, seen: &Seen, action: Action) -> Option<Seen> {
@@ -97,6 +121,7 @@ impl Model for Bounds {
             state,
             staged: seen.staged + usize::from(matches!(action, Action::Stage(_))),
             faults: seen.faults + faults_in(&action),
+            unparks: seen.unparks + u8::from(matches!(action, Action::Unpark { .. })),
         })
     }
 
@@ -133,6 +158,18 @@ fn sights() -> Vec<Property<Bounds>> {
     sights.push(Property::sometimes("two workers hold one lane in memory", |_, seen: &Seen| {
         seen.state.workers.iter().all(|worker| !worker.windows.is_empty())
     }));
+    sights.push(Property::sometimes("claimed in a leased lane", |_, Seen { state, .. }: &Seen| {
+        let leased = state.tables.lanes.iter().any(|slot| slot.live(state.now).is_some());
+        leased && state.tables.claims.values().any(|claim| claim.is_live(state.now))
+    }));
+    sights.push(Property::sometimes("completed by a claim", |_, Seen { state, .. }: &Seen| {
+        let gone = |claim: &Claim| !state.tables.rows.contains_key(&claim.position);
+        state.claimants.iter().any(|(claim, claimant)| claimant.sent && gone(claim))
+    }));
+    sights.push(Property::sometimes("freed and delivered", |_, seen: &Seen| {
+        let delivered = seen.history.fates.values().all(|fate| fate.accepted > 0);
+        seen.unparks > 0 && delivered && seen.state.tables.rows.is_empty()
+    }));
     sights
 }
 
@@ -148,6 +185,14 @@ pub(super) fn possible(state: &State) -> Vec<Action> {
         actions.extend(verdicts.map(|verdict| Action::Verdict(*flight, verdict)));
     }
     actions.extend(state.late.iter().copied().map(Action::Late));
+    actions.extend(state.tables.parked_keys.keys().map(|key| Action::Unpark { key: *key }));
+    let rows = state.tables.rows.iter();
+    actions
+        .extend(rows.map(|(position, row)| Action::Claim { lane: row.lane, position: *position }));
+    for claim in state.claimants.keys() {
+        let calls = [ClaimCall::Complete, ClaimCall::Fail, ClaimCall::Renew, ClaimCall::Send];
+        actions.extend(calls.map(|call| Action::Claimed(*claim, call)));
+    }
     for (worker, memory) in (0_u8..).zip(&state.workers) {
         if !has_twin(state, worker) {
             actions.push(Action::Lease { worker, lanes: u8::MAX });
@@ -200,7 +245,8 @@ fn tells(state: &State, action: &Action) -> bool {
     !found.is_empty() || !window.stamps.is_empty()
 }
 
-/// How many things go wrong in an action, or interrupt the work. What follows from one is free.
+/// How many things go wrong in an action, or interrupt the work. What follows from one is free, and so
+/// is what a claimant does, as claims are counted.
 fn faults_in(action: &Action) -> u8 {
     u8::from(match action {
         Action::Crash { .. }

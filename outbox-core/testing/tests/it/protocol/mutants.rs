@@ -37,6 +37,20 @@ fn without_the_mistake_the_same_bounds_keep_every_promise() {
     }
 }
 
+/// The store's own check, which an owner that is told of claims never meets.
+#[test]
+fn a_store_settles_no_claimed_record_for_an_owner_that_was_not_told() {
+    let (bounds, _) = where_it_shows(Mutant::ClaimedSettled);
+    let untold = Bounds { mutant: Some(Mutant::ClaimsUntold), ..bounds };
+
+    // Such an owner sends the record for ever; deep enough for one that is refused, and once more.
+    let checker = untold.checker().target_max_depth(12).spawn_bfs().join();
+
+    let counterexample = checker.discovery("ClaimedRecordIsNotSettled").map(Path::into_actions);
+    assert_eq!(counterexample, None);
+    assert!(checker.discovery("ClaimedRecordIsNotSent").is_some(), "it was told");
+}
+
 /// A shortest one is found by walking a little further each time.
 fn counterexample(bounds: &Bounds, promise: &'static str, depth: usize) -> Option<Vec<Action>> {
     let found = HasDiscoveries::AnyOf([promise].into());
@@ -49,6 +63,9 @@ fn where_it_shows(mutant: Mutant) -> (Bounds, &'static str) {
     let one = Bounds { committed: 1, ..Bounds::of(vec![ORDERED]) };
     let two = Bounds { committed: 2, ..Bounds::of(vec![ORDERED, ORDERED]) };
     match mutant {
+        Mutant::ClaimBesideLease => (Bounds { claims: 1, ..one }, "ClaimExcludesOthers"),
+        Mutant::ClaimedSettled => (Bounds { claims: 1, ..one }, "ClaimedRecordIsNotSettled"),
+        Mutant::ClaimsUntold => (Bounds { claims: 1, ..one }, "ClaimedRecordIsNotSent"),
         // The settlement of a failure is not heard of and repeated.
         Mutant::CountTwice => (Bounds { faults: 2, ..one }, "AttemptsCountOnce"),
         Mutant::CursorWithoutFloor => {
@@ -56,6 +73,7 @@ fn where_it_shows(mutant: Mutant) -> (Bounds, &'static str) {
             (Bounds { commits: CommitOrder::Numbered, ..late }, "KeyOrder")
         }
         Mutant::ExpiryIgnored => (one, "OneLiveLease"),
+        Mutant::FloorKept => (Bounds { faults: 1, unparks: 1, ..two }, "NothingLost"),
         Mutant::LateSuccessAccepted => {
             (Bounds { faults: 1, ..one }, "EarlierAttemptChangesNothing")
         }
@@ -66,6 +84,14 @@ fn where_it_shows(mutant: Mutant) -> (Bounds, &'static str) {
         Mutant::NoSendCheck => (Bounds { ticks: 2, ..one }, "NamedWindowsOnly"),
         Mutant::NoTombstone => {
             (Bounds { commits: CommitOrder::Unknown, ..one }, "NamedWindowsOnly")
+        }
+        Mutant::OldAnswerTaken => (Bounds { faults: 1, unparks: 1, ..two }, "FreedGoInOrder"),
+        // A settlement as dead is repeated, and the first one comes when the head is back.
+        Mutant::RevisionKept => {
+            (Bounds { faults: 2, unparks: 1, ..one }, "EarlierAttemptChangesNothing")
+        }
+        Mutant::StaleClaimTaken => {
+            (Bounds { claims: 1, ticks: 2, ..one }, "StaleClaimChangesNothing")
         }
         Mutant::SettleBeforeSend => (Bounds { faults: 1, ..one }, "NothingLost"),
     }
