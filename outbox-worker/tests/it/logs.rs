@@ -4,6 +4,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use tracing::subscriber::DefaultGuard;
+use tracing_subscriber::fmt::format::FmtSpan;
 
 /// Collects what is logged.
 #[derive(Clone, Default)]
@@ -33,9 +34,21 @@ impl io::Write for Lines {
 
 /// What is logged on this thread until the guard is dropped.
 pub(crate) fn listen() -> (Lines, DefaultGuard) {
+    listen_to(FmtSpan::NONE)
+}
+
+/// As [`listen`], with a line for each span that closes, which has its name and fields.
+pub(crate) fn listen_to_spans() -> (Lines, DefaultGuard) {
+    listen_to(FmtSpan::CLOSE)
+}
+
+fn listen_to(spans: FmtSpan) -> (Lines, DefaultGuard) {
     let lines = Lines::default();
     let writer = lines.clone();
-    let subscriber =
-        tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(move || writer.clone())
+        .with_ansi(false)
+        .with_span_events(spans)
+        .finish();
     (lines, tracing::subscriber::set_default(subscriber))
 }

@@ -10,8 +10,10 @@ mod dispatcher_flow;
 mod dispatcher_idle;
 mod dispatcher_lease;
 mod dispatcher_logs;
+mod dispatcher_measures;
 mod dispatcher_memory;
 mod dispatcher_order;
+mod dispatcher_spans;
 mod logs;
 #[cfg(feature = "sns")]
 mod publisher_binary;

@@ -69,7 +69,7 @@ impl Rig {
         Worker::of(self.dispatcher(Arc::new(self.publisher.clone())).wake(source))
     }
 
-    fn dispatcher(&self, publisher: Arc<dyn Publisher>) -> DispatcherBuilder {
+    pub(crate) fn dispatcher(&self, publisher: Arc<dyn Publisher>) -> DispatcherBuilder {
         let store: Arc<dyn OutboxStore> = Arc::new(self.store.clone());
         Dispatcher::builder(store, publisher).settings(self.settings.clone())
     }
@@ -100,8 +100,11 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    fn of(dispatcher: DispatcherBuilder) -> Self {
-        let dispatcher = dispatcher.build().unwrap();
+    pub(crate) fn of(dispatcher: DispatcherBuilder) -> Self {
+        Self::run(dispatcher.build().unwrap())
+    }
+
+    pub(crate) fn run(dispatcher: Dispatcher) -> Self {
         let figures = dispatcher.figures();
         let shutdown = CancellationToken::new();
         let running = tokio::spawn(dispatcher.run(shutdown.clone()));
