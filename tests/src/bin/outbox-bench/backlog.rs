@@ -1,4 +1,4 @@
-//! A backlog as an application leaves it: 300-byte bodies, four headers, spread over the lanes.
+//! A backlog as an application leaves it: four headers, spread over the lanes.
 
 use sea_orm::sqlx::PgPool;
 
@@ -15,7 +15,7 @@ pub(crate) async fn make_floor_table(pool: &PgPool) -> Done<()> {
 }
 
 /// Empties the table, fills it and leaves no work behind for the timed part.
-pub(crate) async fn fill(pool: &PgPool, table: &str, events: u32, lanes: Lanes) -> Done<()> {
+pub(crate) async fn fill(pool: &PgPool, table: &str, events: Events, lanes: Lanes) -> Done<()> {
     let lane = match lanes {
         Lanes::All => "((hashint8(i)::bigint & 2147483647) % 64)::smallint",
         Lanes::One => "0::smallint",
@@ -26,6 +26,20 @@ pub(crate) async fn fill(pool: &PgPool, table: &str, events: u32, lanes: Lanes) 
     session::run(pool, &[&truncate, &insert, &vacuum, "CHECKPOINT"]).await
 }
 
+/// How many events, and how long their payloads are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Events {
+    pub(crate) count: u32,
+    pub(crate) bytes: u32,
+}
+
+impl Events {
+    /// With payloads of 300 bytes.
+    pub(crate) const fn small(count: u32) -> Self {
+        Self { count, bytes: 300 }
+    }
+}
+
 /// How many lanes the backlog is spread over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lanes {
@@ -33,7 +47,8 @@ pub(crate) enum Lanes {
     One,
 }
 
-fn insert(table: &str, events: u32, lane: &str) -> String {
+fn insert(table: &str, Events { count, bytes }: Events, lane: &str) -> String {
+    let (padded, size) = (bytes - 2, bytes + 260);
     format!(
         "INSERT INTO {table} (lane, id, format, event_type, event_version, topic, source, subject, \
          partition_key, content_type, payload, size, headers, correlation_id, traceparent, \
@@ -41,11 +56,11 @@ fn insert(table: &str, events: u32, lane: &str) -> String {
          SELECT {lane}, md5(i::text)::uuid, 1, 'orders.order_placed', 1, 'orders', \
          'https://shop.example.com/orders', 'order-' || i, 'order-' || (i / 4), \
          'application/json', \
-         convert_to(rpad('{{\"order_id\":' || i || ',\"total\":12345,\"note\":\"', 298, 'x') \
-         || '\"}}', 'UTF8'), 560, \
+         convert_to(rpad('{{\"order_id\":' || i || ',\"total\":12345,\"note\":\"', {padded}, 'x') \
+         || '\"}}', 'UTF8'), {size}, \
          '[[\"region\",\"eu-central-1\"],[\"priority\",\"normal\"],\
          [\"schema\",\"https://schemas.example.com/orders/1\"],[\"x-request-id\",\"b7d1c2e4f6a8\"]]', \
          'corr-' || md5((i / 3)::text), '00-' || md5(i::text) || '-b7ad6b7169203331-01', now() \
-         FROM generate_series(1, {events}) i"
+         FROM generate_series(1, {count}) i"
     )
 }

@@ -12,7 +12,7 @@ use outbox_seaorm::SeaOrmStore;
 use outbox_worker::{CancellationToken, Dispatcher};
 use sea_orm::sqlx::PgPool;
 
-use crate::backlog::{self, Lanes};
+use crate::backlog::{self, Events, Lanes};
 use crate::figure::Figure;
 use crate::{Done, DrainOptions, floors, session};
 
@@ -23,12 +23,13 @@ pub(crate) async fn measure(url: &str, options: DrainOptions) -> Done<Vec<Figure
     let pool = db.get_postgres_connection_pool();
     backlog::make_floor_table(pool).await?;
     let (mut ours, mut cursor, mut row) = (Vec::new(), Vec::new(), Vec::new());
+    let events = Events::small(options.events);
     for round in 0..=options.rounds {
-        backlog::fill(pool, "outbox_message", options.events, Lanes::One).await?;
+        backlog::fill(pool, "outbox_message", events, Lanes::One).await?;
         let cursor_rate = timed(options.events, floors::cursor(pool)).await?;
-        backlog::fill(pool, "bench_row", options.events, Lanes::One).await?;
+        backlog::fill(pool, "bench_row", events, Lanes::One).await?;
         let row_rate = timed(options.events, floors::row_claim(pool)).await?;
-        backlog::fill(pool, "outbox_message", options.events, Lanes::All).await?;
+        backlog::fill(pool, "outbox_message", events, Lanes::All).await?;
         let our_rate = timed(options.events, dispatcher(url, pool, options.events)).await?;
         // The first round warms up.
         if round > 0 {

@@ -1,8 +1,9 @@
 //! What the outbox costs and what it reaches, beside raw SQL in the same run.
 //!
-//! `outbox-bench stage` measures transactions that stage one event; `outbox-bench drain` measures a
-//! worker that empties a backlog. Each figure is the median of interleaved rounds and stands beside
-//! a floor of the same run, since machines are shared and noisy: quote the ratios.
+//! `outbox-bench stage` measures transactions that stage one event, `outbox-bench drain` a worker that
+//! empties a backlog, and `outbox-bench memory` how much memory the worker takes. Each rate is the
+//! median of interleaved rounds and stands beside a floor of the same run, since machines are shared
+//! and noisy: quote the ratios.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its figures")]
 
@@ -10,6 +11,7 @@ mod backlog;
 mod drain;
 mod figure;
 mod floors;
+mod memory;
 mod order;
 mod place;
 mod session;
@@ -39,6 +41,8 @@ struct Arguments {
 enum What {
     /// A worker that empties a backlog, over two floors.
     Drain(DrainOptions),
+    /// The worker binary beside this one, sending a backlog to SNS: the most memory it takes.
+    Memory(MemoryOptions),
     /// Transactions with one event, over the same without and over raw sqlx.
     Stage(StageOptions),
 }
@@ -51,6 +55,16 @@ struct DrainOptions {
     /// Rounds of each variant, after one that warms up.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+struct MemoryOptions {
+    /// Records in the backlog.
+    #[arg(long, default_value_t = 100_000)]
+    events: u32,
+    /// Bytes of each payload.
+    #[arg(long, default_value_t = 300, value_parser = clap::value_parser!(u32).range(100..1_040_000))]
+    bytes: u32,
 }
 
 #[derive(Args, Clone, Copy, Debug)]
@@ -71,6 +85,7 @@ async fn main() -> Done<()> {
     let arguments = Arguments::parse();
     let figures = match arguments.what {
         What::Drain(options) => drain::measure(&arguments.database_url, options).await?,
+        What::Memory(options) => memory::measure(&arguments.database_url, options).await?,
         What::Stage(options) => stage::measure(&arguments.database_url, options).await?,
     };
     if arguments.json {
