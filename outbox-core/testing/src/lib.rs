@@ -18,6 +18,7 @@ mod publisher;
 pub use clock::ManualClock;
 pub use gate::Gate;
 pub use memory::{
-    CommitOrder, DeadLetter, HeldLane, MemorySavepoint, MemoryStore, MemoryTransaction, StoreCall,
+    CommitOrder, DeadLetter, HeldLane, HeldRecord, MemorySavepoint, MemoryStore, MemoryTransaction,
+    StoreCall,
 };
 pub use publisher::{ScriptedPublisher, SendVerdict, SentMessage, Times};

@@ -3,21 +3,24 @@
 use std::time::Duration;
 
 use outbox_core::{
-    Fleet, Format, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken, OutboxStore, Outcome,
-    OutcomeKind, WorkerCard,
+    ClaimedRecord, Fleet, Format, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken,
+    OutboxStore, Outcome, OutcomeKind, WorkerCard,
 };
 use uuid::Uuid;
 
+use super::claims::ClaimCall;
 use super::compare::{Difference, answers, same, settled};
 use super::names::{Held, Outcomes, Seen};
 use super::operation::{End, Latest, Under};
 use super::sample;
+use super::sights::{Claiming, Sight};
 use super::twins::{Twins, latest};
 
 /// A call with the tokens that it names.
 #[derive(Clone, Debug)]
 pub(super) enum Call {
     Acquired(Vec<Held>),
+    Claim(ClaimCall),
     Release(Vec<Held>),
     Renew(Vec<Held>, LeaseTime),
     Settle(Outcomes),
@@ -99,7 +102,7 @@ impl Twins<'_> {
         self.make(&call).await
     }
 
-    async fn call(&mut self, call: Call) -> Result<(), Difference> {
+    pub(super) async fn call(&mut self, call: Call) -> Result<(), Difference> {
         let made = self.make(&call).await;
         self.calls.push(call);
         made
@@ -108,6 +111,7 @@ impl Twins<'_> {
     async fn make(&mut self, call: &Call) -> Result<(), Difference> {
         match call {
             Call::Acquired(leases) => self.make_acquired(leases).await,
+            Call::Claim(call) => self.make_claim_call(call).await,
             Call::Release(leases) => {
                 let (ours, theirs) = sides(leases);
                 let real = self.outbox.store.release(&theirs).await;
@@ -127,6 +131,7 @@ impl Twins<'_> {
 
     async fn make_acquired(&mut self, leases: &[Held]) -> Result<(), Difference> {
         let (ours, theirs) = sides(leases);
+        let claims = self.reference.claims().len();
         let real = self.outbox.store.acquired(&theirs).await;
         let both = answers(self.reference.acquired(&ours).await, real)?;
         let Some((reference, mut real)) = both else { return Ok(()) };
@@ -139,17 +144,26 @@ impl Twins<'_> {
             for (_, dead) in &mut real.parked {
                 *dead = self.names.reference(*dead);
             }
+            for claimed in &mut real.claimed {
+                claimed.position = self.names.position(claimed.position);
+                claimed.ends_in = self.outbox.time(claimed.ends_in);
+            }
             same("waiting keys", &reference.waiting, &real.waiting)?;
             same("parked keys", &parked(reference), &parked(real))?;
+            same("claimed records", &claimed(reference), &claimed(real))?;
+            self.sights.note(Sight::Claim(Claiming::Told), !real.claimed.is_empty());
         }
+        let cleared = self.reference.claims().len() < claims;
+        self.sights.note(Sight::Claim(Claiming::Cleared), cleared);
         Ok(())
     }
 
     async fn make_settle(&mut self, outcomes: &Outcomes) -> Result<(), Difference> {
+        let claimed = self.reference.claims();
         let real = self.outbox.store.settle(&outcomes.real).await;
         let both = answers(self.reference.settle(&outcomes.reference).await, real)?;
         let Some((reference, mut real)) = both else {
-            self.sights.refused += 1;
+            self.sights.note(Sight::Refused, true);
             return Ok(());
         };
         for record in &mut real.applied {
@@ -160,8 +174,12 @@ impl Twins<'_> {
         }
         settled(&reference, &real)?;
         self.stamps.extend(reference.stamp.zip(real.stamp));
-        self.sights.applied += reference.applied.len();
-        self.sights.lost += reference.lost.len();
+        self.sights.note(Sight::Applied, !reference.applied.is_empty());
+        self.sights.note(Sight::Lost, !reference.lost.is_empty());
+        let lost = |token| reference.lost.iter().any(|lost| lost.token == token);
+        let mut held = outcomes.reference.iter().filter(|outcome| !lost(outcome.token));
+        let untouched = held.any(|outcome| claimed.iter().any(|it| it.record == outcome.record));
+        self.sights.note(Sight::Claim(Claiming::Untouched), untouched);
         Ok(())
     }
 
@@ -207,7 +225,7 @@ impl Twins<'_> {
     }
 }
 
-fn lease_time(hours: u8) -> LeaseTime {
+pub(super) fn lease_time(hours: u8) -> LeaseTime {
     LeaseTime::new(Duration::from_hours(u64::from(hours))).unwrap()
 }
 
@@ -220,4 +238,11 @@ fn parked(state: &LaneState) -> Vec<String> {
     let mut parked: Vec<String> = state.parked.iter().map(|it| format!("{it:?}")).collect();
     parked.sort();
     parked
+}
+
+/// In no order, as well.
+fn claimed(state: &LaneState) -> Vec<ClaimedRecord> {
+    let mut claimed = state.claimed.clone();
+    claimed.sort_by_key(|record| record.position);
+    claimed
 }

@@ -72,11 +72,22 @@ pub(super) fn mark(
 
 /// The answers to a read. `all` is what the reference would answer without a budget.
 pub(super) fn batches(reference: &Batch, real: &Batch, all: &Batch) -> Result<(), Difference> {
+    same("reached", &reference.reached, &real.reached)?;
     same("truncated", &reference.truncated, &real.truncated)?;
     if !reference.truncated {
         same("records", &reference.records, &real.records)?;
         return same("undecodable", &rows(reference), &rows(real));
     }
+    pieces(reference, all).map_err(of_the_reference)?;
+    pieces(real, all)
+}
+
+pub(super) fn of_the_reference(difference: Difference) -> Difference {
+    format!("the reference: {difference}")
+}
+
+/// Some of all, in order, and of each lane what comes first.
+pub(super) fn pieces(real: &Batch, all: &Batch) -> Result<(), Difference> {
     let strange = real.records.iter().find(|record| !all.records.contains(record));
     same("a record that is not due or has another content", &None, &strange)?;
     let strange = rows(real).into_iter().find(|row| !rows(all).contains(row));

@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use outbox_core::{LaneLease, OutboxRecord, RecordRef, WorkerId};
-use outbox_testing::MemoryStore;
+use outbox_testing::{HeldRecord, MemoryStore};
 
 use super::compare::Difference;
 use super::database::Outbox;
@@ -45,6 +45,7 @@ fn expected(store: &MemoryStore) -> Vec<String> {
     lines.extend(keys);
     let leased = store.lanes().into_iter();
     lines.extend(leased.map(|it| held(it.lease, it.owner, it.expires_at)));
+    lines.extend(store.claims().iter().map(claimed));
     lines
 }
 
@@ -74,4 +75,8 @@ pub(super) fn parked_key(topic: &str, key: &str, dead: RecordRef) -> String {
 
 pub(super) fn held(lease: LaneLease, owner: WorkerId, until: DateTime<Utc>) -> String {
     format!("{lease:?} of {owner} until {until}")
+}
+
+pub(super) fn claimed(claim: &HeldRecord) -> String {
+    format!("{claim:?}")
 }

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use chrono::{DateTime, DurationRound, TimeDelta, Utc};
-use outbox_core::{Format, OutboxStore, RecordRef, StagedMessage, TableNames, TopicProfile};
+use outbox_core::{
+    Format, OutboxStore, RecordClaims, RecordRef, StagedMessage, TableNames, TopicProfile,
+};
 use outbox_seaorm::{OutboxSettings, PoolOptions, SeaOrmStore, Stage, scope};
 use outbox_test_databases::{Lent, number, run};
 use sea_orm::{
@@ -27,18 +29,24 @@ const POSTGRES_CLOCK: [&str; 3] = [
 ];
 
 /// Every instant that SQLite stores and compares with its clock.
-const SQLITE_INSTANTS: [(&str, &[&str]); 6] = [
+const SQLITE_INSTANTS: [(&str, &[&str]); 7] = [
     ("message", &["created_at", "deliver_at", "available_at", "first_failed_at"]),
     ("dead_letter", &["created_at", "deliver_at", "available_at", "first_failed_at", "died_at"]),
     ("parked", &["created_at", "deliver_at", "available_at", "first_failed_at", "parked_at"]),
     ("parked_key", &["parked_at"]),
     ("lane", &["expires_at"]),
+    ("claim", &["expires_at"]),
     ("worker", &["started_at", "seen_at"]),
 ];
 
+/// A store whose records can be claimed, too.
+pub(super) trait Store: OutboxStore + RecordClaims {}
+
+impl<S: OutboxStore + RecordClaims> Store for S {}
+
 /// One outbox, used by one run after the other.
 pub(super) struct Outbox {
-    pub(super) store: Arc<dyn OutboxStore>,
+    pub(super) store: Arc<dyn Store>,
     pub(super) application: DatabaseConnection,
     /// One connection: what is set in its session is set for all calls of the store.
     sessions: DatabaseConnection,
@@ -74,7 +82,7 @@ impl Outbox {
 
     /// Takes everything out of the tables and sets the clock.
     pub(super) async fn empty(&self, now: DateTime<Utc>) {
-        for table in ["message", "dead_letter", "parked", "parked_key", "worker"] {
+        for table in ["message", "dead_letter", "parked", "parked_key", "claim", "worker"] {
             run(&self.application, &format!("DELETE FROM outbox_{table}")).await;
         }
         let free = "UPDATE outbox_lane SET token = NULL, owner = NULL, expires_at = NULL

@@ -1,23 +1,30 @@
 //! Stores that make a mistake, to know that it would be seen.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_core::{
-    Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore, Outcome,
-    ReadRequest, Settled, StoreError, WorkerCard,
+    Batch, ClaimRefused, Failure, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime,
+    OutboxStats, OutboxStore, Outcome, Position, ReadRequest, RecordClaim, RecordClaims, RecordRef,
+    Settled, StoreError, WorkerCard, WorkerId,
 };
 use outbox_test_databases::lend_sqlite;
 
-use super::database::Outbox;
-use super::operation;
+use super::database::{Outbox, Store};
+use super::series;
 use super::{OPERATIONS, run};
 
-const MISTAKES: [Mistake; 6] = [
+const MISTAKES: [Mistake; 11] = [
+    Mistake::CompletesNothing,
     Mistake::CutsAtWill,
+    Mistake::ForgetsClaims,
     Mistake::ForgetsParkedKeys,
     Mistake::IgnoresFloor,
     Mistake::IgnoresKnown,
+    Mistake::IgnoresWithheld,
+    Mistake::ReachesTooFar,
+    Mistake::RenewsAnyClaim,
     Mistake::RenewsNothing,
     Mistake::SettlesHalf,
 ];
@@ -25,10 +32,15 @@ const MISTAKES: [Mistake; 6] = [
 /// What a store gets wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mistake {
+    CompletesNothing,
     CutsAtWill,
+    ForgetsClaims,
     ForgetsParkedKeys,
     IgnoresFloor,
     IgnoresKnown,
+    IgnoresWithheld,
+    ReachesTooFar,
+    RenewsAnyClaim,
     RenewsNothing,
     SettlesHalf,
 }
@@ -42,7 +54,7 @@ async fn a_mistake_of_a_store_is_seen() {
 
         let mut seen = false;
         for seed in 0..100 {
-            seen = run(&outbox, &operation::run(seed, OPERATIONS)).await.is_err();
+            seen = run(&outbox, &series::run(seed, OPERATIONS)).await.is_err();
             if seen {
                 break;
             }
@@ -54,7 +66,7 @@ async fn a_mistake_of_a_store_is_seen() {
 
 #[derive(Debug)]
 struct Mistaken {
-    store: Arc<dyn OutboxStore>,
+    store: Arc<dyn Store>,
     mistake: Mistake,
 }
 
@@ -79,9 +91,11 @@ impl OutboxStore for Mistaken {
 
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
         let mut states = self.store.acquired(leases).await?;
-        if self.mistake == Mistake::ForgetsParkedKeys {
-            for state in &mut states {
-                state.parked.clear();
+        for state in &mut states {
+            match self.mistake {
+                Mistake::ForgetsClaims => state.claimed.clear(),
+                Mistake::ForgetsParkedKeys => state.parked.clear(),
+                _ => {}
             }
         }
         Ok(states)
@@ -96,11 +110,17 @@ impl OutboxStore for Mistaken {
                 }
             }
             Mistake::IgnoresKnown => request.known.clear(),
+            Mistake::IgnoresWithheld => request.without.clear(),
             _ => {}
         }
         let mut batch = self.store.read(&request).await?;
-        if self.mistake == Mistake::CutsAtWill && batch.truncated {
-            batch.records.pop();
+        match self.mistake {
+            Mistake::CutsAtWill if batch.truncated => _ = batch.records.pop(),
+            Mistake::ReachesTooFar if !request.without.is_empty() => {
+                let lanes = request.lanes.iter();
+                batch.reached = lanes.map(|read| (read.lane, Position(i64::MAX))).collect();
+            }
+            _ => {}
         }
         Ok(batch)
     }
@@ -118,5 +138,38 @@ impl OutboxStore for Mistaken {
 
     async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
         self.store.heartbeat(worker).await
+    }
+}
+
+#[async_trait]
+impl RecordClaims for Mistaken {
+    async fn try_claim(
+        &self,
+        record: &RecordRef,
+        owner: WorkerId,
+        lease: LeaseTime,
+    ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
+        self.store.try_claim(record, owner, lease).await
+    }
+
+    async fn renew_claim(&self, claim: &RecordClaim, lease: LeaseTime) -> Result<bool, StoreError> {
+        let renewed = self.store.renew_claim(claim, lease).await?;
+        Ok(renewed || self.mistake == Mistake::RenewsAnyClaim)
+    }
+
+    async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
+        if self.mistake == Mistake::CompletesNothing {
+            return self.store.renew_claim(claim, LeaseTime::new(Duration::from_millis(1))?).await;
+        }
+        self.store.complete_claim(claim).await
+    }
+
+    async fn fail_claim(
+        &self,
+        claim: &RecordClaim,
+        failure: &Failure,
+        delay: Duration,
+    ) -> Result<bool, StoreError> {
+        self.store.fail_claim(claim, failure, delay).await
     }
 }

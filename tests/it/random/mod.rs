@@ -7,15 +7,19 @@
 //! follow. Of a run that fails the operations are told that it takes to fail.
 
 mod calls;
+mod claims;
 mod compare;
 mod contents;
 mod database;
 mod mistakes;
 mod names;
 mod operation;
+mod parts;
 mod reads;
 mod sample;
+mod series;
 mod shrink;
+mod sights;
 mod tables;
 mod twins;
 mod writers;
@@ -27,7 +31,8 @@ use outbox_test_databases::{Lent, lend_mariadb, lend_postgres, lend_sqlite};
 use compare::Difference;
 use database::Outbox;
 use operation::Operation;
-use twins::{Sights, Twins};
+use sights::{Seen, Sights};
+use twins::Twins;
 
 use crate::seeds::seeds;
 
@@ -53,17 +58,17 @@ async fn sqlite_does_what_the_store_in_memory_does() {
 
 async fn compare_runs(database: Lent) {
     let outbox = Outbox::open(database).await;
-    let mut all = Sights::default();
+    let mut all = Seen::nothing();
     let seeds = seeds(RUNS);
     for seed in seeds.clone() {
-        let operations = operation::run(seed, OPERATIONS);
+        let operations = series::run(seed, OPERATIONS);
         match run(&outbox, &operations).await {
-            Ok(sights) => all.add(sights),
+            Ok(sights) => all.add(&sights),
             Err(difference) => fail(&outbox, seed, operations, difference).await,
         }
     }
     let is_full = seeds.end - seeds.start >= RUNS;
-    assert!(!is_full || all.are_many(), "the runs were about little: {all:?}");
+    assert!(!is_full || all.is_enough(), "the runs were about little: {all:?}");
 }
 
 /// One run on empty tables.
@@ -82,7 +87,12 @@ async fn compare_all(twins: &mut Twins<'_>, operations: &[Operation]) -> Result<
             twins.compare_contents().await.map_err(told)?;
         }
     }
-    twins.compare_contents().await
+    twins.compare_contents().await?;
+    for operation in series::ending() {
+        twins.take(&operation).await.map_err(|difference| format!("the end: {difference}"))?;
+    }
+    twins.compare_contents().await?;
+    twins.nothing_is_claimed()
 }
 
 async fn fail(outbox: &Outbox, seed: u64, operations: Vec<Operation>, first: Difference) -> ! {

@@ -1,8 +1,8 @@
 //! What each side calls the same thing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use outbox_core::{LaneLease, LeaseToken, Outcome, Position, RecordRef};
+use outbox_core::{ClaimToken, LaneLease, LeaseToken, Outcome, Position, RecordRef};
 
 use super::compare::Difference;
 use super::sample::serial;
@@ -12,6 +12,13 @@ use super::sample::serial;
 pub(super) struct Held {
     pub(super) reference: LaneLease,
     pub(super) real: LaneLease,
+}
+
+/// A record that was found in the database, sent since or not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub(super) reference: RecordRef,
+    pub(super) real: RecordRef,
 }
 
 /// A record as it was read from both sides.
@@ -33,8 +40,9 @@ pub(super) struct Outcomes {
 #[derive(Debug, Default)]
 pub(super) struct Names {
     committed: HashMap<u32, RecordRef>,
-    records: HashMap<Position, RecordRef>,
+    records: BTreeMap<Position, RecordRef>,
     tokens: HashMap<LeaseToken, LeaseToken>,
+    claims: HashMap<ClaimToken, ClaimToken>,
 }
 
 impl Names {
@@ -61,6 +69,15 @@ impl Names {
         Ok(RecordRef { position: record.position, ..real })
     }
 
+    /// All records that were ever found, by position.
+    pub(super) fn found(&self) -> Vec<Found> {
+        let found = |(position, record): (&Position, &RecordRef)| Found {
+            reference: *record,
+            real: RecordRef { position: *position, ..*record },
+        };
+        self.records.iter().map(found).collect()
+    }
+
     /// A place of the database, itself if no record was seen there.
     pub(super) fn reference(&self, real: RecordRef) -> RecordRef {
         RecordRef { position: self.position(real.position), ..real }
@@ -85,5 +102,21 @@ impl Names {
 
     pub(super) fn lease(&self, real: LaneLease) -> LaneLease {
         LaneLease { token: self.token(real.token), ..real }
+    }
+
+    pub(super) fn grant_claim(
+        &mut self,
+        reference: ClaimToken,
+        real: ClaimToken,
+    ) -> Result<(), Difference> {
+        match self.claims.insert(real, reference) {
+            Some(_) => Err(format!("the token {real:?} is not fresh")),
+            None => Ok(()),
+        }
+    }
+
+    /// A token of the database, itself if it granted no such claim.
+    pub(super) fn claim(&self, real: ClaimToken) -> ClaimToken {
+        self.claims.get(&real).copied().unwrap_or(real)
     }
 }

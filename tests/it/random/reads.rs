@@ -4,29 +4,65 @@ use std::num::NonZeroU32;
 
 use outbox_core::{Batch, Lane, LaneRead, OutboxStore, Position, ReadRequest, RecordRef};
 
-use super::compare::{Difference, answers, batches, mark};
+use super::compare::{Difference, answers, batches, mark, of_the_reference};
 use super::names::Seen;
 use super::operation::{LANES, Operation};
+use super::parts::parts;
 use super::sample::withheld;
+use super::sights::Sight;
 use super::twins::{Twins, latest};
 
 impl Twins<'_> {
     pub(super) async fn read(&mut self, operation: &Operation) -> Result<(), Difference> {
-        let Operation::Read { without, .. } = operation else { unreachable!("it is a read") };
         let (ours, theirs) = self.requests(operation);
+        let withholds = !ours.without.is_empty();
+        if withholds {
+            // So that whatever position is told as reached has a name.
+            self.compare_contents().await?;
+        }
         let real = self.outbox.store.read(&theirs).await;
         let both = answers(self.reference.read(&ours).await, real)?;
         let Some((reference, real)) = both else { return Ok(()) };
-        let everything = ReadRequest { records: NonZeroU32::MAX, bytes: u64::MAX, ..ours };
-        let all = self.reference.read(&everything).await.unwrap();
+        let all = self.everything(&ours).await;
         let real = self.in_our_words(real)?;
-        batches(&reference, &real, &all)?;
+        if withholds {
+            parts(&ours, &reference, &all).map_err(of_the_reference)?;
+            parts(&ours, &real, &all)?;
+        } else {
+            batches(&reference, &real, &all)?;
+        }
         mark(reference.mark, real.mark, &self.stamps)?;
-        self.sights.read += real.records.len();
-        self.sights.undecodable += real.undecodable.len();
-        self.sights.cut += usize::from(real.truncated);
-        self.sights.withheld += usize::from(*without > 0);
+        self.sights.note(Sight::Read, !real.records.is_empty());
+        self.sights.note(Sight::Undecodable, !real.undecodable.is_empty());
+        self.sights.note(Sight::Cut, real.truncated);
+        let without = self.everything(&ReadRequest { without: Vec::new(), ..ours }).await;
+        self.sights.note(Sight::Withheld, all.records.len() < without.records.len());
+        self.sights.note(Sight::Reached, !real.reached.is_empty());
         Ok(())
+    }
+
+    /// Whatever is due and wanted, beyond any budget and any part of a lane.
+    async fn everything(&self, request: &ReadRequest) -> Batch {
+        let (records, bytes) = (NonZeroU32::MAX, u64::MAX);
+        let mut request = ReadRequest { records, bytes, ..request.clone() };
+        let mut all = self.reference.read(&request).await.unwrap();
+        loop {
+            let rows = all.undecodable.iter().map(|row| row.reference);
+            let found = all.records.iter().map(|record| record.reference).chain(rows);
+            request.known.extend(found.map(|place| place.position));
+            let before = request.lanes.clone();
+            for (lane, reached) in &all.reached {
+                let reads = request.lanes.iter_mut().filter(|read| read.lane == *lane);
+                reads.for_each(|read| read.floor = *reached);
+            }
+            if request.lanes == before {
+                return all;
+            }
+            let behind = self.reference.read(&request).await.unwrap();
+            all.records.extend(behind.records);
+            all.undecodable.extend(behind.undecodable);
+            all.reached = behind.reached;
+        }
     }
 
     /// The same request in the words of each side.
@@ -69,6 +105,9 @@ impl Twins<'_> {
             ] {
                 *instant = instant.map(|instant| self.outbox.instant(instant, now));
             }
+        }
+        for (_, reached) in &mut batch.reached {
+            *reached = self.names.position(*reached);
         }
         for row in &mut batch.undecodable {
             let real = row.reference;

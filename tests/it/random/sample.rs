@@ -90,12 +90,16 @@ pub(super) fn outcome(kind: Kind) -> OutcomeKind {
             parks_key,
         },
         Kind::Failed { hours, text } => OutcomeKind::Failed {
-            failure: Failure::new(FailureKind::Transient, &error(text)),
+            failure: failure(text),
             delay: Duration::from_hours(u64::from(hours)),
         },
         Kind::Parked => OutcomeKind::Parked,
         Kind::Published => OutcomeKind::Published,
     }
+}
+
+pub(super) fn failure(text: u8) -> Failure {
+    Failure::new(FailureKind::Transient, &error(text))
 }
 
 fn key(number: u8) -> &'static (&'static str, String) {

@@ -2,13 +2,14 @@
 
 use chrono::{DateTime, Utc};
 use outbox_core::{
-    EventId, Format, Lane, LaneLease, LeaseToken, OutboxMessage, OutboxRecord, Position, RecordRef,
-    WorkerId,
+    ClaimToken, EventId, Format, Lane, LaneLease, LeaseToken, OutboxMessage, OutboxRecord,
+    Position, RecordRef, WorkerId,
 };
+use outbox_testing::HeldRecord;
 use sea_orm::{ConnectionTrait, DbErr, QueryResult, Statement};
 
 use super::compare::Difference;
-use super::contents::{ending, held, line, parked_key};
+use super::contents::{claimed, ending, held, line, parked_key};
 use super::database::Outbox;
 use super::names::Names;
 
@@ -41,6 +42,11 @@ impl Tables<'_> {
         );
         let leased = self.rows(&sql).await;
         lines.extend(leased.iter().filter_map(|row| self.lane(row).unwrap()));
+        let sql = format!(
+            "SELECT message_id, lane, position, token, owner, {until} FROM outbox_claim
+            ORDER BY lane, position"
+        );
+        lines.extend(self.rows(&sql).await.iter().map(|row| self.claim(row).unwrap()));
         Ok(lines)
     }
 
@@ -105,6 +111,15 @@ FROM outbox_{table} ORDER BY position"
         let lane = Lane::try_from(row.try_get_by_index::<i16>(0)?).unwrap();
         let lease = self.names.lease(LaneLease { lane, token });
         Ok((until > self.now).then(|| held(lease, owner, until)))
+    }
+
+    /// The claim, live or not: one that is over has its effect too.
+    fn claim(&self, row: &QueryResult) -> Result<String, DbErr> {
+        let record = self.names.reference(reference(row, 0, 1, 2)?);
+        let token = self.names.claim(ClaimToken::from_uuid(row.try_get_by_index(3)?).unwrap());
+        let owner = WorkerId::from_uuid(row.try_get_by_index(4)?).unwrap();
+        let expires_at = self.outbox.instant(instant(row, 5)?.unwrap(), self.now);
+        Ok(claimed(&HeldRecord { record, token, owner, expires_at }))
     }
 }
 

@@ -7,11 +7,13 @@ use outbox_core::{OutboxStore, WorkerId};
 use outbox_testing::{CommitOrder, ManualClock, MemoryStore};
 
 use super::calls::Call;
+use super::claims::Claimed;
 use super::compare::{Difference, answers, same};
 use super::contents;
 use super::database::Outbox;
 use super::names::{Held, Names, Seen};
 use super::operation::{Operation, WORKERS, WRITERS};
+use super::sights::{Claiming, Sight, Sights};
 use super::writers::Writers;
 
 /// Both sides, and what has been seen of them so far.
@@ -24,43 +26,12 @@ pub(super) struct Twins<'o> {
     pub(super) writers: Vec<Option<Writers>>,
     pub(super) leases: Vec<Held>,
     pub(super) seen: Vec<Seen>,
+    pub(super) claims: Vec<Claimed>,
     pub(super) calls: Vec<Call>,
     /// Stamps of the same settlements.
     pub(super) stamps: Vec<(u64, u64)>,
     pub(super) sights: Sights,
     pub(super) serial: u32,
-}
-
-/// What happened, so that runs are known to have been about something.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sights {
-    pub(super) applied: usize,
-    pub(super) cut: usize,
-    pub(super) dead: usize,
-    pub(super) lost: usize,
-    pub(super) parked: usize,
-    pub(super) read: usize,
-    pub(super) refused: usize,
-    pub(super) undecodable: usize,
-    pub(super) withheld: usize,
-}
-
-impl Sights {
-    pub(super) fn add(&mut self, mut of_one_run: Self) {
-        for (all, one) in self.counts().into_iter().zip(of_one_run.counts()) {
-            *all += *one;
-        }
-    }
-
-    /// Whether each happened often in a full set of runs.
-    pub(super) fn are_many(mut self) -> bool {
-        self.counts().into_iter().all(|count| *count > 20)
-    }
-
-    fn counts(&mut self) -> [&mut usize; 9] {
-        let Self { applied, cut, dead, lost, parked, read, refused, undecodable, withheld } = self;
-        [applied, cut, dead, lost, parked, read, refused, undecodable, withheld]
-    }
 }
 
 impl<'o> Twins<'o> {
@@ -78,6 +49,7 @@ impl<'o> Twins<'o> {
             writers: (0..WRITERS).map(|_| None).collect(),
             leases: Vec::new(),
             seen: Vec::new(),
+            claims: Vec::new(),
             calls: Vec::new(),
             stamps: Vec::new(),
             sights: Sights::default(),
@@ -99,13 +71,18 @@ impl<'o> Twins<'o> {
         contents::compare(&self.reference, self.outbox, &mut self.names, now).await
     }
 
+    /// Whether no claim is left, as when all are over and their lanes were acquired.
+    pub(super) fn nothing_is_claimed(&self) -> Result<(), Difference> {
+        same("claims that are left", &Vec::new(), &self.reference.claims())
+    }
+
     /// The end of a run: no transaction stays open.
     pub(super) async fn end(mut self) -> Sights {
         for writers in self.writers.iter_mut().filter_map(Option::take) {
             writers.roll_back().await;
         }
-        self.sights.dead += self.reference.dead_letters().len();
-        self.sights.parked += self.reference.parked().len();
+        self.sights.note(Sight::Dead, !self.reference.dead_letters().is_empty());
+        self.sights.note(Sight::Parked, !self.reference.parked().is_empty());
         self.sights
     }
 
@@ -120,6 +97,10 @@ impl<'o> Twins<'o> {
             | Operation::Rollback { .. }
             | Operation::Savepoint { .. }
             | Operation::Stage { .. } => self.write(operation).await,
+            Operation::CompleteClaim { .. }
+            | Operation::FailClaim { .. }
+            | Operation::RenewClaim { .. }
+            | Operation::TryClaim { .. } => self.claim(operation).await,
             Operation::Damage { record } => self.damage(*record).await,
             Operation::Heartbeat { worker, wants_lanes } => {
                 self.heartbeat(*worker, *wants_lanes).await
@@ -137,7 +118,12 @@ impl<'o> Twins<'o> {
     }
 
     async fn advance(&mut self, by: Duration) -> Result<(), Difference> {
+        let before = self.now();
         self.clock.advance(by);
+        let claims = self.reference.claims();
+        let ran_out =
+            claims.iter().any(|claim| claim.expires_at > before && claim.expires_at <= self.now());
+        self.sights.note(Sight::Claim(Claiming::RanOut), ran_out);
         self.outbox.set_clock(by, self.now()).await;
         Ok(())
     }

@@ -15,9 +15,10 @@ use crate::clock::{between, later};
 /// One row of the claim table.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Claim {
-    token: ClaimToken,
-    owner: WorkerId,
-    expires_at: DateTime<Utc>,
+    pub(super) record: RecordRef,
+    pub(super) token: ClaimToken,
+    pub(super) owner: WorkerId,
+    pub(super) expires_at: DateTime<Utc>,
 }
 
 impl Claim {
@@ -37,7 +38,8 @@ impl State {
         let revision = self.claimable(record, now)?.record.revision;
         let token = ClaimToken::new();
         let expires_at = later(now, lease.duration());
-        self.claims.insert(place(record), Claim { token, owner, expires_at });
+        let claim = Claim { record: *record, token, owner, expires_at };
+        self.claims.insert(place(record), claim);
         Ok(RecordClaim { record: *record, token, revision })
     }
 

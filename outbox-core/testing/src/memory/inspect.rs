@@ -1,9 +1,12 @@
 //! What a test can see of the outbox.
 
 use chrono::{DateTime, Utc};
-use outbox_core::{DeadReason, KeyRef, LaneLease, OutboxRecord, Position, RecordRef, WorkerId};
+use outbox_core::{
+    ClaimToken, DeadReason, KeyRef, LaneLease, OutboxRecord, Position, RecordRef, WorkerId,
+};
 
 use super::MemoryStore;
+use super::claim::Claim;
 
 /// A record that will not be tried again by itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,6 +19,19 @@ pub struct DeadLetter {
     pub error: String,
     /// When it died, by the store's clock.
     pub died_at: DateTime<Utc>,
+}
+
+/// A record under a claim of its own, be the claim live or over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldRecord {
+    /// The record.
+    pub record: RecordRef,
+    /// Fencing token of the claim.
+    pub token: ClaimToken,
+    /// Who claimed it.
+    pub owner: WorkerId,
+    /// When the claim ends, by the store's clock.
+    pub expires_at: DateTime<Utc>,
 }
 
 /// A lane under a live lease.
@@ -60,6 +76,16 @@ impl MemoryStore {
             Some(HeldLane { lease, owner: slot.owner?, expires_at: slot.expires_at? })
         })
         .collect()
+    }
+
+    /// Records under a claim, by lane and position. One that is over stands until somebody takes the
+    /// record over or acquires its lane.
+    pub fn claims(&self) -> Vec<HeldRecord> {
+        let held = |claim: &Claim| {
+            let Claim { record, token, owner, expires_at } = *claim;
+            HeldRecord { record, token, owner, expires_at }
+        };
+        self.state().claims.values().map(held).collect()
     }
 
     /// Returns once the condition holds. It is asked at once and again after each call.

@@ -23,7 +23,7 @@ use fault::Faults;
 use state::{Draft, State};
 
 pub use fault::StoreCall;
-pub use inspect::{DeadLetter, HeldLane};
+pub use inspect::{DeadLetter, HeldLane, HeldRecord};
 pub use state::CommitOrder;
 pub use transaction::{MemorySavepoint, MemoryTransaction};
 

@@ -71,8 +71,8 @@ impl State {
         leases.iter().map(state_of).collect()
     }
 
-    /// Due records of a lane: first those that waited for an instant, then the others, each by
-    /// position.
+    /// Due records of a lane as a budget takes them: first those that waited for an instant, longest
+    /// due first, then the others, by position.
     fn due_in(&self, lane: LaneRead, known: &HashSet<Position>, now: DateTime<Utc>) -> Vec<&Row> {
         // A record that waited may have become due behind the floor, so the floor hides only
         // those that were due from the start.
@@ -85,7 +85,7 @@ impl State {
             .filter(|row| row.record.message.format <= Format::CURRENT)
             .filter(behind_floor)
             .collect();
-        due.sort_by_key(|row| row.record.available_at.is_none());
+        due.sort_by_key(|row| (row.record.available_at.is_none(), row.record.available_at));
         due
     }
 

@@ -1,0 +1,56 @@
+//! Answers to reads that withhold something.
+//!
+//! A store may look at a part of a lane only, and then tells how far it looked. So two answers need
+//! not be the same; what each of them leaves out must be told.
+
+use std::collections::BTreeSet;
+
+use outbox_core::{Batch, Lane, LaneRead, Position, ReadRequest};
+
+use super::compare::{Difference, pieces, same};
+
+/// The answer of a database, in our words. `all` is whatever is due and wanted.
+pub(super) fn parts(request: &ReadRequest, real: &Batch, all: &Batch) -> Result<(), Difference> {
+    let asked: BTreeSet<Lane> = request.lanes.iter().map(|read| read.lane).collect();
+    let told: BTreeSet<Lane> = real.reached.iter().map(|(lane, _)| *lane).collect();
+    same("lanes are told once each", &told.len(), &real.reached.len())?;
+    same("lanes that were asked for are told", &true, &told.is_subset(&asked))?;
+    let (answer, mut seen) = (places(real), all.clone());
+    let left_out: BTreeSet<_> = places(all).difference(&answer).copied().collect();
+    let mut cut = false;
+    for read in &request.lanes {
+        let of_lane = |places: &BTreeSet<(Lane, Position)>| {
+            let of_lane = places.iter().filter(|(lane, _)| *lane == read.lane);
+            of_lane.map(|(_, position)| *position).collect::<Vec<_>>()
+        };
+        let (answer, left_out) = (of_lane(&answer), of_lane(&left_out));
+        match real.reached.iter().find(|(lane, _)| *lane == read.lane) {
+            Some((_, reached)) => {
+                lane(*read, *reached, &left_out)?;
+                seen.records.retain(|record| {
+                    let place = record.reference;
+                    place.lane != read.lane || answer.contains(&place.position)
+                });
+            }
+            None => cut |= !left_out.is_empty(),
+        }
+    }
+    same("a lane that is not told was cut", &(cut && real.truncated), &real.truncated)?;
+    pieces(real, &seen)
+}
+
+/// One lane of which is told how far it was looked at.
+fn lane(read: LaneRead, reached: Position, left_out: &[Position]) -> Result<(), Difference> {
+    let LaneRead { lane, floor } = read;
+    let below = left_out.iter().find(|position| **position <= reached);
+    same(&format!("{lane:?} is looked at up to {reached}, without"), &None, &below)?;
+    // Or the next read would look no further.
+    let gets_on = reached > floor || left_out.is_empty() && reached == floor;
+    same(&format!("{lane:?} is looked at from {floor} to {reached}"), &true, &gets_on)
+}
+
+fn places(batch: &Batch) -> BTreeSet<(Lane, Position)> {
+    let records = batch.records.iter().map(|record| record.reference);
+    let places = records.chain(batch.undecodable.iter().map(|row| row.reference));
+    places.map(|place| (place.lane, place.position)).collect()
+}
