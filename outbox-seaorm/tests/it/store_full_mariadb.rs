@@ -9,9 +9,7 @@ use crate::store_hot::{Hot, MILLION, assert_bounded};
 async fn no_hot_statement_walks_or_sorts_a_million_records_on_mariadb() {
     on_mariadb(|database| async move {
         let hot = Hot::open(&database).await;
-        // Plans are made from statistics, which stay those of an empty table.
-        hot.run("ALTER TABLE outbox_message STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0").await;
-        hot.run("ANALYZE TABLE outbox_message").await;
+        keep_statistics(&hot).await;
         hot.round().await;
         hot.fill(MILLION).await;
         hot.sent();
@@ -25,6 +23,33 @@ async fn no_hot_statement_walks_or_sorts_a_million_records_on_mariadb() {
         assert_narrow(&hot.db, &statements).await;
     })
     .await;
+}
+
+#[tokio::test]
+async fn no_read_past_paused_topics_walks_or_sorts_the_others_on_mariadb() {
+    on_mariadb(|database| async move {
+        let hot = Hot::open(&database).await;
+        keep_statistics(&hot).await;
+        hot.past().await;
+        hot.fill(MILLION).await;
+        hot.pause().await;
+        hot.sent();
+
+        assert_bounded(&hot.past().await, "statistics of an empty table");
+        let statements = hot.sent();
+        assert_narrow(&hot.db, &statements).await;
+
+        hot.run("ANALYZE TABLE outbox_message").await;
+        assert_bounded(&hot.past().await, "statistics of a full table");
+        assert_narrow(&hot.db, &statements).await;
+    })
+    .await;
+}
+
+/// Plans are made from statistics, which stay those of an empty table.
+async fn keep_statistics(hot: &Hot) {
+    hot.run("ALTER TABLE outbox_message STATS_PERSISTENT = 1 STATS_AUTO_RECALC = 0").await;
+    hot.run("ANALYZE TABLE outbox_message").await;
 }
 
 /// Every visit to the table of messages is to some rows, as they come from an index.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use outbox_core::{
     Batch, DeadReason, EventId, Failure, FailureKind, Format, Lane, LaneLease, LeaseRequest,
-    OutboxStore, Outcome, OutcomeKind, Position, ReadRequest, RecordRef, TableNames, WorkerCard,
-    WorkerId,
+    OutboxStore, Outcome, OutcomeKind, Position, ReadRequest, RecordRef, TableNames, Withheld,
+    WorkerCard, WorkerId,
 };
 use outbox_seaorm::{PoolOptions, SeaOrmStore, Stage, connect};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, TransactionTrait};
@@ -19,6 +19,8 @@ use crate::store_fixture::{LEASE, from_start, lasting, outcome};
 pub(crate) const MILLION: u64 = 1_000_000;
 /// Records that are scheduled for later, in front of a million others.
 const SCHEDULED: u64 = MILLION / 10;
+/// Records of each topic that is paused, in front of a million others.
+const QUEUE: u64 = MILLION / 10;
 /// Keys that are parked beside a million records, each in front of a hundred.
 const PARKED_KEYS: u64 = MILLION / 1000;
 /// Most buffers or rows that a call may cost for each lane, record and key that it is about.
@@ -86,11 +88,7 @@ impl Hot {
         let (values, id) = (self.values(), self.id());
         let keys = ready / 1000;
         let (own, parked) = ("CONCAT('', seq % 64)", format!("CONCAT('parked-', seq % {keys})"));
-        let (now, hour) = match self.db.get_database_backend() {
-            DbBackend::Postgres => ("clock_timestamp()", "interval '1 hour'"),
-            DbBackend::MySql => ("UTC_TIMESTAMP(6)", "INTERVAL 1 HOUR"),
-            _ => ("unixepoch() * 1000000", "3600000000"),
-        };
+        let (now, hour) = self.now_and_hour();
         let columns = format!("{COLUMNS}, occurred_at, deliver_at, available_at");
         let rows = format!("{values}, {own}, {now}, {now} + {hour}, {now} + {hour}");
         self.insert("message", &columns, &rows, ready / 10).await;
@@ -102,6 +100,48 @@ impl Hot {
         let columns = "lane, dead_id, topic, ordering_key, dead_lane, dead_position, parked_at";
         let rows = format!("seq % 64, {id}, 'orders', {parked}, seq % 64, -seq, {now}");
         self.insert("parked_key", columns, &rows, keys).await;
+    }
+
+    /// Queues of two topics that are paused, in front of all other records: one whose records failed
+    /// and are due again, one whose records were never tried.
+    pub(crate) async fn pause(&self) {
+        let (now, hour) = self.now_and_hour();
+        let row = |topic: &str| {
+            let values = self.values().replace("'orders',", &format!("'{topic}',"));
+            format!("{values}, CONCAT('', seq % 64), {now}")
+        };
+        let columns = format!("{COLUMNS}, occurred_at, position, available_at");
+        let failed = format!("{}, -seq, {now} - {hour}", row("failed"));
+        self.insert("message", &columns, &failed, QUEUE).await;
+        let fresh = format!("{}, -seq - {QUEUE}, NULL", row("fresh"));
+        self.insert("message", &columns, &fresh, QUEUE).await;
+    }
+
+    /// Reads past what is paused, from behind the queues and from their start.
+    ///
+    /// A queue whose records are due again is walked by each read, the other one as far as the read
+    /// looks.
+    pub(crate) async fn past(&self) -> Vec<Cost> {
+        let withheld = |topic: &str| Withheld::Destination { topic: topic.into(), transport: None };
+        let mut round = Round::begin(self).await;
+        for (call, floor, queues) in
+            [("read past what is due again", 0, 1), ("read past what was never tried", i64::MIN, 2)]
+        {
+            let mut request = request(&[], floor);
+            request.without = ["failed", "fresh"].map(withheld).into();
+            let most = FROM_START + 3 * queues * QUEUE;
+            let batch = round.call(call, most, self.store.read(&request)).await;
+            assert!(batch.records.iter().all(|record| &*record.message.topic == "orders"));
+        }
+        round.costs
+    }
+
+    fn now_and_hour(&self) -> (&'static str, &'static str) {
+        match self.db.get_database_backend() {
+            DbBackend::Postgres => ("clock_timestamp()", "interval '1 hour'"),
+            DbBackend::MySql => ("UTC_TIMESTAMP(6)", "INTERVAL 1 HOUR"),
+            _ => ("unixepoch() * 1000000", "3600000000"),
+        }
     }
 
     async fn insert(&self, table: &str, columns: &str, row: &str, count: u64) {
