@@ -82,8 +82,9 @@ pub(super) fn batches(reference: &Batch, real: &Batch, all: &Batch) -> Result<()
     pieces(real, all)
 }
 
-pub(super) fn of_the_reference(difference: Difference) -> Difference {
-    format!("the reference: {difference}")
+pub(super) fn of_the_reference(mut difference: Difference) -> Difference {
+    difference.insert_str(0, "the reference: ");
+    difference
 }
 
 /// Some of all, in order, and of each lane what comes first.
