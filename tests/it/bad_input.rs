@@ -84,7 +84,7 @@ async fn an_unknown_setting_that_resembles_none_is_named_with_those_that_there_a
             "sns.topics.orders.colour",
             "sns.topics.orders has arn, envelope, limit, filter_headers",
         ),
-        ("OUTBOX_FOO", "foo", "there are database_url, tables, pool, dispatcher, retry, publisher"),
+        ("OUTBOX_FOO", "foo", "there are database_url, tables, outboxes, pool, dispatcher, retry"),
     ] {
         let said = refused(with(variable, SECRET)).await;
 
@@ -130,6 +130,27 @@ async fn a_publish_timeout_that_outlives_the_lease_is_refused() {
     let said = refused(with("OUTBOX_DISPATCHER__PUBLISH_TIMEOUT", "14s")).await;
 
     assert!(said.contains("publish_timeout must be below two thirds of the lease"), "{said}");
+}
+
+#[tokio::test]
+async fn outboxes_that_are_one_are_refused_with_what_would_part_them() {
+    let mut command = with("OUTBOX_OUTBOXES__ORDERS__PREFIX", "outbox_");
+    command.env("OUTBOX_OUTBOXES__BILLING__PREFIX", "outbox_");
+
+    let said = refused(command).await;
+
+    let wanted = "settings: outboxes.billing and outboxes.orders are one: give one of them another";
+    assert!(said.contains(wanted), "{said}");
+}
+
+#[tokio::test]
+async fn the_outbox_that_cannot_be_used_is_named() {
+    let mut command = with("OUTBOX_OUTBOXES__ORDERS__PREFIX", "outbox_");
+    command.env("OUTBOX_OUTBOXES__BILLING__PREFIX", "billing_");
+
+    let said = refused(command).await;
+
+    assert!(said.starts_with("outbox-worker: billing: "), "{said}");
 }
 
 #[tokio::test]

@@ -16,6 +16,7 @@ mod key_order;
 mod late_answer;
 mod late_commits;
 mod listening;
+mod named_outboxes;
 mod paused_topic;
 mod random;
 mod scene;

@@ -10,6 +10,9 @@ Settings come from the file of --config and from the environment, which wins:
   OUTBOX_SNS__TOPIC_ARN_PREFIX       arn:aws:sns:eu-west-1:123456789012:
   OUTBOX_DISPATCHER__LEASE           15s
 and so on, OUTBOX_ and the key of the file in capitals, with __ for the dot.
+One worker serves several outboxes if the file names them, each with what differs from the rest:
+  [outboxes.billing]
+  schema = \"billing\"
 AWS credentials and region come from the usual AWS variables, files and roles.
 
 Example:

@@ -20,6 +20,14 @@ impl ExitReason {
         Self { sentence: sentence.into(), cause: Some(cause.into()) }
     }
 
+    /// Names the outbox, where there are several.
+    pub(crate) fn of(self, outbox: Option<&str>) -> Self {
+        match outbox {
+            Some(name) => Self { sentence: format!("{name}: {}", self.sentence), ..self },
+            None => self,
+        }
+    }
+
     pub(crate) fn plain(sentence: impl Into<String>) -> Self {
         Self { sentence: sentence.into(), cause: None }
     }

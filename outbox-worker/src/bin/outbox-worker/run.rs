@@ -8,16 +8,56 @@ use outbox_worker::publisher::sns::{ClientTimeouts, SnsPublisher, client_from_en
 use outbox_worker::publisher::{LogPublisher, Router};
 use outbox_worker::{CancellationToken, Dispatcher};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinSet;
+use tracing::{Instrument as _, Span};
 
 use crate::database;
 use crate::exit_reason::ExitReason;
 use crate::settings::{PublisherKind, Settings};
 
-/// Runs a dispatcher to its end.
+/// Runs a dispatcher for each outbox, to the end of all.
 pub(crate) async fn run(settings: &Settings, until_idle: bool) -> Result<(), ExitReason> {
     // Before anything is leased, so that no signal can fall into a gap.
     let signals = Signals::new()?;
     let publisher = publisher(settings).await?;
+    let mut dispatchers = Vec::new();
+    for (name, settings) in settings.outboxes()? {
+        let dispatcher = dispatcher(&settings, Arc::clone(&publisher)).await;
+        let dispatcher = dispatcher.map_err(|reason| reason.of(name.as_deref()))?;
+        dispatchers.push((name, dispatcher));
+    }
+
+    let shutdown = CancellationToken::new();
+    tokio::spawn(signals.watch(shutdown.clone()));
+    tracing::info!(version = env!("CARGO_PKG_VERSION"), "worker runs");
+    let mut running = JoinSet::new();
+    for (name, dispatcher) in dispatchers {
+        let span = name.map_or_else(Span::none, |name| tracing::info_span!("outbox", name));
+        running.spawn(serve(dispatcher, until_idle, shutdown.clone()).instrument(span));
+    }
+    let mut all = Ok(());
+    while let Some(ended) = running.join_next().await {
+        if let Err(died) = ended {
+            // The others give their lanes back.
+            shutdown.cancel();
+            all = Err(ExitReason::new("a dispatcher died", died));
+        }
+    }
+    all
+}
+
+async fn serve(dispatcher: Dispatcher, until_idle: bool, shutdown: CancellationToken) {
+    if until_idle {
+        dispatcher.run_until_idle(shutdown).await;
+    } else {
+        dispatcher.run(shutdown).await;
+    }
+}
+
+async fn dispatcher(
+    settings: &Settings,
+    publisher: Arc<dyn Publisher>,
+) -> Result<Dispatcher, ExitReason> {
     let store: Arc<dyn OutboxStore> =
         Arc::new(database::store(settings, settings.pool.connections).await?);
     let control: Arc<dyn OutboxStore> = Arc::new(database::another_store(settings).await?);
@@ -28,18 +68,7 @@ pub(crate) async fn run(settings: &Settings, until_idle: bool) -> Result<(), Exi
     if let Some(wakes) = database::wakes(settings).await? {
         dispatcher = dispatcher.wake(wakes);
     }
-    let dispatcher =
-        dispatcher.build().map_err(|error| ExitReason::new("dispatcher settings", error))?;
-
-    let shutdown = CancellationToken::new();
-    tokio::spawn(signals.watch(shutdown.clone()));
-    tracing::info!(version = env!("CARGO_PKG_VERSION"), "worker runs");
-    if until_idle {
-        dispatcher.run_until_idle(shutdown).await;
-    } else {
-        dispatcher.run(shutdown).await;
-    }
-    Ok(())
+    dispatcher.build().map_err(|error| ExitReason::new("dispatcher settings", error))
 }
 
 async fn publisher(settings: &Settings) -> Result<Arc<dyn Publisher>, ExitReason> {

@@ -12,7 +12,7 @@ use crate::config::both;
 use crate::exit_reason::ExitReason;
 
 /// Topics of AWS SNS.
-#[derive(Debug, Deserialize)]
+#[derive(Clone, Debug, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Sns {
     /// By the topic name of the events.
@@ -97,7 +97,7 @@ fn setting(key: &str) -> String {
 }
 
 /// What one topic has of its own.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Topic {
     arn: Option<String>,
@@ -107,7 +107,7 @@ struct Topic {
 }
 
 /// One topic as it is written: its ARN alone, or a section.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Entry(Topic);
 
 impl<'de> Deserialize<'de> for Entry {

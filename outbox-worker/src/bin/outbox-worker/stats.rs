@@ -1,25 +1,40 @@
 //! What waits, for people and for scripts.
 
 use outbox_core::{Count, OutboxStats, OutboxStore, TableNames};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::database;
 use crate::exit_reason::ExitReason;
 use crate::settings::Settings;
 
-/// Prints the figures of the outbox.
+/// Prints the figures of each outbox.
 pub(crate) async fn stats(settings: &Settings, as_json: bool) -> Result<(), ExitReason> {
-    let store = database::store_to_read(settings).await?;
-    let stats = store
-        .stats()
-        .await
-        .map_err(|error| ExitReason::new("the outbox cannot be counted", error))?;
-    if as_json {
-        println!("{}", object(&stats));
-    } else {
-        print_table(&stats, &database::tables(settings)?, database::quote(settings));
+    let mut objects = Map::new();
+    for (name, settings) in settings.outboxes()? {
+        let stats = count(&settings).await.map_err(|reason| reason.of(name.as_deref()))?;
+        match (name, as_json) {
+            (Some(name), true) => {
+                objects.insert(name, object(&stats));
+            }
+            (None, true) => println!("{}", object(&stats)),
+            (name, false) => {
+                if let Some(name) = name {
+                    println!("{name}:");
+                }
+                print_table(&stats, &database::tables(&settings)?, database::quote(&settings));
+            }
+        }
+    }
+    if !objects.is_empty() {
+        println!("{}", Value::Object(objects));
     }
     Ok(())
+}
+
+async fn count(settings: &Settings) -> Result<OutboxStats, ExitReason> {
+    let store = database::store_to_read(settings).await?;
+    let stats = store.stats().await;
+    stats.map_err(|error| ExitReason::new("the outbox cannot be counted", error))
 }
 
 fn rows(stats: &OutboxStats) -> [(&'static str, Count); 5] {
