@@ -44,6 +44,12 @@ pub struct LeaseRequest {
     /// Also takes every lane that has been free for longer than a lease, beyond `lanes`: a share
     /// that its worker never collects must not strand the records in it.
     pub orphans: bool,
+    /// Counts a lane as abandoned if another owner's lease of it ran out and a record in it is due:
+    /// that owner may have died of the record.
+    ///
+    /// Not for a worker that was out of touch with the store itself until a moment ago: then leases
+    /// ran out because nobody could renew them, and nobody died.
+    pub counts_abandoned: bool,
 }
 
 /// An exclusive, time-limited right to send the records of one lane.
@@ -81,6 +87,15 @@ pub struct ClaimedRecord {
     pub ends_in: Duration,
 }
 
+/// A record that was marked as the one that a worker sends when that worker died.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspect {
+    /// Its position in the lane.
+    pub position: Position,
+    /// How many workers have died with this mark.
+    pub deaths: u32,
+}
+
 /// What an owner must know of a lane before it sends from it.
 #[derive(Clone, Debug, Default)]
 pub struct LaneState {
@@ -91,4 +106,8 @@ pub struct LaneState {
     pub parked: Vec<(KeyRef, RecordRef)>,
     /// Records under claims of their own. None is added while the lane is leased.
     pub claimed: Vec<ClaimedRecord>,
+    /// How often the lane was abandoned since an attempt of it was settled.
+    pub abandoned: u32,
+    /// The record that was marked last since then, if any.
+    pub suspect: Option<Suspect>,
 }

@@ -61,7 +61,9 @@ pub use fleet::{Fleet, WorkerCard};
 pub use headers::Headers;
 pub use id::{ClaimToken, EventId, LeaseToken, WorkerId};
 pub use lane::Lane;
-pub use lease::{ClaimedRecord, LaneLease, LaneState, LeaseRequest, LeaseTime, WaitingKey};
+pub use lease::{
+    ClaimedRecord, LaneLease, LaneState, LeaseRequest, LeaseTime, Suspect, WaitingKey,
+};
 pub use message::{Format, OutboxMessage};
 pub use name::check_topic;
 #[cfg(feature = "derive")]

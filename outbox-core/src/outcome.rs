@@ -20,6 +20,8 @@ pub enum DeadReason {
     Rejected,
     /// The stored row cannot be decoded.
     Undecodable,
+    /// Worker after worker died while it sent this record and nothing else.
+    WorkerLost,
 }
 
 impl DeadReason {
@@ -30,6 +32,7 @@ impl DeadReason {
             Self::Expired => "expired",
             Self::Rejected => "rejected",
             Self::Undecodable => "undecodable",
+            Self::WorkerLost => "worker_lost",
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::fleet::{Fleet, WorkerCard};
 use crate::lease::{LaneLease, LaneState, LeaseRequest, LeaseTime};
 use crate::outcome::{Outcome, Settled};
 use crate::read::{Batch, ReadRequest};
+use crate::record::RecordRef;
 use crate::stats::OutboxStats;
 
 /// Stores the records of one outbox and fences their settlement.
@@ -23,6 +24,10 @@ pub trait OutboxStore: Debug + Send + Sync {
     /// Leases lanes that nobody holds, each under a fresh token.
     ///
     /// No lane is ever leased twice at one instant. Fewer lanes than asked for is no error.
+    ///
+    /// A lane whose lease ran out counts as abandoned if the request says so, another owner had it and
+    /// a record in it is due; if a record of it was marked under that lease, its deaths grow by one
+    /// too. Either way the mark is void from here on.
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError>;
 
     /// Extends leases that are still live and returns those; never shortens one, keeps the token.
@@ -44,6 +49,18 @@ pub trait OutboxStore: Debug + Send + Sync {
     /// record only after it is told no more.
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError>;
 
+    /// Marks a record of the lane as the one that its owner is about to send, while it sends nothing
+    /// else; with `None` the owner says that it outlived the send and has no outcome of it to settle.
+    ///
+    /// Should the owner die with the mark, its successor counts that against the record. Deaths stay
+    /// with a record until another one of the lane is marked. False if the lease is not live: then
+    /// nothing was written, and the record must not be sent.
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError>;
+
     /// Reads due records of several lanes, without lock and without write.
     ///
     /// Within a lane the records come in order of position, and a budget cuts it to a prefix.
@@ -56,6 +73,9 @@ pub trait OutboxStore: Debug + Send + Sync {
     /// left alone and is named in the answer. An error can come after a part was written, so a call
     /// that failed is repeated: that is harmless, and what was written already is then missing from
     /// `applied`. An outcome that the database refuses as data holds up no other.
+    ///
+    /// An outcome that is written, unless it only parks its record, shows that the lane can be sent
+    /// from: how often it was abandoned is forgotten then, and its suspect with all deaths.
     async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError>;
 
     /// Counts what waits, with a bounded effort.
@@ -85,6 +105,14 @@ impl<S: OutboxStore + ?Sized> OutboxStore for Arc<S> {
 
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
         (**self).acquired(leases).await
+    }
+
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        (**self).mark_suspect(lease, record).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {

@@ -22,7 +22,7 @@ pub struct HealthReport {
     pub lanes: usize,
     /// Time since that round; since the start if there was none.
     pub renewed: Duration,
-    /// What the store fails at: `lease`, `read` or `settle`.
+    /// What the store fails at: `lease`, `mark`, `read` or `settle`.
     pub failing: Vec<&'static str>,
     /// The breaker that stops everything while credentials fail.
     pub credentials: BreakerState,

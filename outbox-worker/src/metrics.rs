@@ -93,7 +93,7 @@ pub enum Measurement<'a> {
     Stats(&'a OutboxStats),
     /// The store began to fail, or works again.
     Store {
-        /// What was asked of it: `lease`, `read` or `settle`.
+        /// What was asked of it: `lease`, `mark`, `read` or `settle`.
         phase: &'static str,
         /// Whether it works.
         works: bool,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use outbox_core::{
     Batch, Fleet, LaneLease, LaneRead, LaneState, LeaseRequest, LeaseTime, OutboxStats,
-    OutboxStore, Outcome, ReadRequest, Settled, StoreError, WorkerCard,
+    OutboxStore, Outcome, ReadRequest, RecordRef, Settled, StoreError, WorkerCard,
 };
 use tokio::sync::watch;
 
@@ -110,6 +110,14 @@ impl OutboxStore for SlowStore {
 
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
         self.store.acquired(leases).await
+    }
+
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        self.store.mark_suspect(lease, record).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {

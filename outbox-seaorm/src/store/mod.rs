@@ -81,6 +81,14 @@ macro_rules! by_statements {
                 Ok(states)
             }
 
+            async fn mark_suspect(
+                &self,
+                lease: &LaneLease,
+                record: Option<RecordRef>,
+            ) -> Result<bool, StoreError> {
+                self.lanes.mark_suspect(&self.db, lease, record).await
+            }
+
             async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
                 self.read.read(&self.db, request).await
             }
@@ -231,6 +239,14 @@ impl OutboxStore for SeaOrmStore {
             return Ok(Vec::new());
         }
         self.dialect.acquired(leases).await
+    }
+
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        self.dialect.mark_suspect(lease, record).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {

@@ -56,7 +56,13 @@ impl Outbox {
     }
 
     pub(crate) fn request(&self, lanes: u8) -> LeaseRequest {
-        LeaseRequest { owner: self.worker, lanes, lease: lasting(LEASE), orphans: false }
+        LeaseRequest {
+            owner: self.worker,
+            lanes,
+            lease: lasting(LEASE),
+            orphans: false,
+            counts_abandoned: true,
+        }
     }
 
     /// Reads some lanes from their start.

@@ -266,6 +266,7 @@ impl<'h> Round<'h> {
             lanes: Lane::COUNT,
             lease: lasting(LEASE),
             orphans: true,
+            counts_abandoned: true,
         };
         let leases = self.call("lease", 64 * EACH, store.lease(&request)).await;
         assert_eq!(leases.len(), 64);

@@ -57,6 +57,7 @@ impl Named {
             lanes: 64,
             lease: lasting(LEASE),
             orphans: false,
+            counts_abandoned: true,
         };
         self.leases = self.store.lease(&request).await.unwrap();
         assert_eq!(self.leases.len(), 64, "{:?}", self.names);

@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
 use std::time::Duration;
 
-use outbox_core::{Fleet, Lane, LeaseTime, OutboxStats, Position, StoreError, StoreErrorKind};
+use outbox_core::{
+    Fleet, Lane, LaneLease, LeaseTime, OutboxStats, Position, RecordRef, StoreError, StoreErrorKind,
+};
 use tokio::task::{Id, JoinError, JoinSet};
 use tokio::time::Instant;
 use tracing::Instrument;
 
 use super::Dispatcher;
+use super::contact::Contact;
+use super::crash_loop::CrashLoop;
 use super::destinations::{Destinations, InFlight};
 use super::held::{Entry, Unwritten};
 use super::key_queue::Admission;
@@ -25,6 +29,7 @@ use crate::metrics::Measurement;
 /// What runs beside the loop, with what must be known if it dies.
 #[derive(Debug)]
 pub(super) enum Running {
+    Mark(LaneLease, Option<RecordRef>),
     Publish(Flight),
     Read(ReadTicket),
     Count,
@@ -40,6 +45,7 @@ pub(super) enum Running {
 /// How it ended.
 #[derive(Debug)]
 pub(super) enum Answer {
+    Marked(Result<bool, StoreError>),
     Published(Vec<Sent>),
     Read(ReadAnswer),
     Counted(Result<OutboxStats, StoreError>),
@@ -65,6 +71,8 @@ pub(super) struct Desk {
     pub(super) has_met_others: bool,
     pub(super) tend_at: Instant,
     pub(super) count_at: Instant,
+    pub(super) contact: Contact,
+    pub(super) crash_loop: CrashLoop,
     pub(super) deaths: Vec<Death>,
     pub(super) leasing: StoreTrouble,
     pub(super) reading: StoreTrouble,
@@ -93,6 +101,8 @@ impl Desk {
             has_met_others: false,
             tend_at: now,
             count_at: now,
+            contact: Contact::new(now),
+            crash_loop: CrashLoop::new(now),
             deaths: Vec::new(),
             leasing: StoreTrouble::of("lease"),
             reading: StoreTrouble::of("read"),
@@ -131,6 +141,13 @@ impl Desk {
         let Some(running) = self.running.remove(&id) else { return };
         let answer = report.ok().map(|(_, answer)| answer);
         match (running, answer) {
+            (Running::Mark(lease, record), answer) => {
+                let marked = match answer {
+                    Some(Answer::Marked(answer)) => answer,
+                    _ => Err(died()),
+                };
+                self.take_marked(lease, record, marked);
+            }
             (Running::Publish(flight), Some(Answer::Published(sent))) => {
                 self.take_sent(flight, sent);
             }
@@ -161,6 +178,7 @@ impl Desk {
         }
         self.next_read().into_iter().for_each(&mut sooner);
         self.next_settle().into_iter().for_each(&mut sooner);
+        self.crash_loop.next_try().into_iter().for_each(&mut sooner);
         // While credentials fail, no topic is waited for.
         let gate = self.credentials.opens_at().filter(|_| self.destinations.has_ready());
         let topics = || self.destinations.opens_at().filter(|_| !self.credentials.is_shut());
@@ -183,6 +201,7 @@ impl Desk {
     pub(super) fn take_turn(&mut self, entry: Entry) {
         match entry {
             Entry::Broken(row, token) => self.bury(&row, token),
+            Entry::Record(held) if self.gives_up_suspect(&held) => {}
             Entry::Record(held) => self.destinations.push(held),
         }
     }
@@ -206,6 +225,13 @@ impl Desk {
                 );
             }
             self.forget_outcomes_of(&window);
+        }
+    }
+
+    /// Lets go of a lane unless it was leased anew since.
+    pub(super) fn lose_lease(&mut self, lease: LaneLease) {
+        if self.lanes.get(&lease.lane).is_some_and(|window| window.lease == lease) {
+            self.lose_lane(lease.lane);
         }
     }
 
@@ -243,7 +269,7 @@ pub(super) struct StoreTrouble {
 }
 
 impl StoreTrouble {
-    const fn of(phase: &'static str) -> Self {
+    pub(super) const fn of(phase: &'static str) -> Self {
         Self { phase, failures: 0 }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use outbox_core::RecordRef;
 use tokio::time::Instant;
 
 use super::flow::Flow;
@@ -50,6 +51,16 @@ impl DestinationQueue {
 
     pub(super) fn push_front(&mut self, held: Held) {
         self.ready.push_front(held);
+    }
+
+    pub(super) fn ready(&self) -> impl Iterator<Item = &Held> {
+        self.ready.iter()
+    }
+
+    /// Takes this very record, if it is there.
+    pub(super) fn remove(&mut self, record: RecordRef) -> Option<Held> {
+        let at = self.ready.iter().position(|held| held.reference() == record)?;
+        self.ready.remove(at)
     }
 
     pub(super) fn has_ready(&self) -> bool {

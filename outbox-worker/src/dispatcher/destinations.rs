@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::{FailureKind, OutboxMessage, Withheld};
+use outbox_core::{FailureKind, OutboxMessage, RecordRef, Withheld};
 use tokio::time::Instant;
 
 use super::destination_queue::DestinationQueue;
@@ -108,12 +108,7 @@ impl Destinations {
             if batch.is_empty() {
                 continue;
             }
-            let probes = queue.gate.passage(now) == Passage::Probe;
-            let number = queue.flow.begin();
-            let bytes = batch.iter().map(Held::bytes).sum();
-            self.in_flight.calls += 1;
-            self.in_flight.bytes += bytes;
-            return Some(Call { to, number, bytes, probes, batch });
+            return Some(self.begin(now, to, batch));
         }
         None
     }
@@ -123,6 +118,42 @@ impl Destinations {
         self.queue(to).flow.end(took);
         self.in_flight.calls -= 1;
         self.in_flight.bytes -= bytes;
+    }
+
+    /// The record that comes first by this rank, of those with one that may be sent now.
+    pub(super) fn first<R: Ord>(
+        &self,
+        now: Instant,
+        rank: impl Fn(&Held) -> Option<R>,
+    ) -> Option<&Held> {
+        let open = self.queues.values().filter(|queue| queue.gate.passage(now) != Passage::Shut);
+        let ranked = open.flat_map(DestinationQueue::ready);
+        let ranked = ranked.filter_map(|held| Some((rank(held)?, held)));
+        ranked.min_by(|(one, _), (other, _)| one.cmp(other)).map(|(_, held)| held)
+    }
+
+    /// A call with this very record, if it may be sent now and is `usable`.
+    pub(super) fn begin_call_with(
+        &mut self,
+        now: Instant,
+        record: RecordRef,
+        usable: impl FnOnce(Held) -> Option<Held>,
+    ) -> Option<Call> {
+        let mut open =
+            self.queues.iter_mut().filter(|(_, queue)| queue.gate.passage(now) != Passage::Shut);
+        let (to, held) = open.find_map(|(to, queue)| Some((to, queue.remove(record)?)))?;
+        let to = to.clone();
+        usable(held).map(|held| self.begin(now, to, vec![held]))
+    }
+
+    fn begin(&mut self, now: Instant, to: Destination, batch: Vec<Held>) -> Call {
+        let queue = self.queue(&to);
+        let probes = queue.gate.passage(now) == Passage::Probe;
+        let number = queue.flow.begin();
+        let bytes = batch.iter().map(Held::bytes).sum();
+        self.in_flight.calls += 1;
+        self.in_flight.bytes += bytes;
+        Call { to, number, bytes, probes, batch }
     }
 
     /// Whether a destination may have one more call.

@@ -12,6 +12,7 @@ use outbox_core::{
 use tokio::time::Instant;
 
 use super::claims::Claims;
+use super::crash_loop::Losses;
 use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
 use super::left_out::LeftOut;
@@ -78,10 +79,13 @@ pub(super) struct LaneWindow {
     left_out: LeftOut,
     /// Records that are not ours to send.
     claims: Claims,
+    /// What workers before this one left.
+    pub(super) losses: Losses,
 }
 
 impl LaneWindow {
     pub(super) fn new(lease: LaneLease, deadline: Instant, state: LaneState) -> Self {
+        let losses = Losses::of(&state);
         let mut keys: HashMap<KeyRef, KeyQueue> = HashMap::new();
         for waiting in state.waiting {
             keys.entry(waiting.key).or_default().waits_for(waiting.head);
@@ -113,6 +117,7 @@ impl LaneWindow {
             keys,
             left_out: LeftOut::default(),
             claims: Claims::new(&state.claimed),
+            losses,
         }
     }
 

@@ -2,11 +2,14 @@
 //!
 //! One loop owns all state; reads, sends, settlements and the care for leases run beside it and
 //! report back. The phases are in their files: [`tend`] leases, renews and hands over; `read` brings
-//! records in; `publish` sends them; `settle` writes the outcomes; `drain` ends it all.
+//! records in; `publish` sends them, `crash_loop` one at a time where workers died; `settle` writes
+//! the outcomes; `drain` ends it all.
 
 mod breakers;
 mod builder;
 mod claims;
+mod contact;
+mod crash_loop;
 mod desk;
 mod destination_queue;
 mod destinations;

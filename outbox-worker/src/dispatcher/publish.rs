@@ -55,6 +55,9 @@ impl Sent {
 
 impl Desk {
     pub(super) fn start_publishing(&mut self, now: Instant) {
+        if self.sends_alone(now) {
+            return;
+        }
         while !self.draining {
             let passage = self.credentials.passage(now);
             let limit = match passage {
@@ -66,19 +69,24 @@ impl Desk {
             let lanes = &mut self.lanes;
             let usable = |held| keep_sendable(lanes, held, now, reserve);
             let Some(call) = self.destinations.begin_call(now, limit, usable) else { return };
-            if passage == Passage::Probe {
-                self.change_credentials(Gate::probe);
-            }
-            if call.probes {
-                self.change_gate(&call.to, Gate::probe);
-            }
-            self.start_send(call);
+            self.begin_send(call, passage);
         }
     }
 
     /// Messages that one call may carry.
     pub(super) fn call_limit(&self) -> usize {
         self.parts.publisher.batch_limit().0.get()
+    }
+
+    /// Begins a call that the gate of the credentials let pass so.
+    pub(super) fn begin_send(&mut self, call: Call, passage: Passage) {
+        if passage == Passage::Probe {
+            self.change_credentials(Gate::probe);
+        }
+        if call.probes {
+            self.change_gate(&call.to, Gate::probe);
+        }
+        self.start_send(call);
     }
 
     fn start_send(&mut self, call: Call) {
@@ -105,6 +113,7 @@ impl Desk {
 
     pub(super) fn take_sent(&mut self, flight: Flight, sent: Vec<Sent>) {
         self.end_flight(&flight);
+        self.take_back_alone();
         let must_pause = self.learn(&flight, &sent);
         // In reverse, so that records which go back to the front of their queue keep their order.
         for (ticket, sent) in flight.tickets.into_iter().zip(sent).rev() {
@@ -116,6 +125,7 @@ impl Desk {
     /// The publisher panicked: the broker may have taken the messages.
     pub(super) fn take_died_publisher(&mut self, flight: Flight) {
         self.end_flight(&flight);
+        self.take_back_alone();
         tracing::error!(messages = flight.tickets.len(), "the publisher panicked");
         for ticket in flight.tickets {
             let failure = Failure::new(FailureKind::Ambiguous, "the publisher panicked");
@@ -269,7 +279,7 @@ impl Desk {
 }
 
 /// Keeps a record whose lane is held, open and leased for long enough.
-fn keep_sendable(
+pub(super) fn keep_sendable(
     lanes: &mut BTreeMap<Lane, LaneWindow>,
     held: Held,
     now: Instant,

@@ -7,6 +7,7 @@ use std::time::Duration;
 use outbox_core::{KeyRef, Lane, Outcome, OutcomeKind, Position, RecordRef, Settled, StoreError};
 use tokio::time::Instant;
 
+use super::crash_loop::Losses;
 use super::desk::{Answer, Desk, Running, bounded};
 use super::held::{Entry, Ticket, Unwritten};
 use super::lane_window::LaneWindow;
@@ -164,6 +165,10 @@ impl Desk {
         let Some(window) = self.lanes.get_mut(&record.lane).filter(live) else { return };
         window.unsettled -= 1;
         window.forget(record.position);
+        if took_effect && !matches!(one.outcome.kind, OutcomeKind::Parked) {
+            // As the store did when it wrote it.
+            window.losses = Losses::default();
+        }
         if !took_effect {
             // If the record is still there, it is read again.
             window.rewind(record.position);

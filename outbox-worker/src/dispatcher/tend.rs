@@ -9,6 +9,7 @@ use outbox_core::{
 };
 use tokio::time::Instant;
 
+use super::contact::Contact;
 use super::desk::{Answer, Desk, Running, bounded};
 use super::lane_window::LaneWindow;
 use super::spans;
@@ -29,6 +30,7 @@ pub(super) struct TendPlan {
     /// Where each lane is read, before the heartbeat draws its stamp.
     cursors: Vec<(Lane, Position)>,
     lease: LeaseTime,
+    contact: Contact,
     timeout: Duration,
 }
 
@@ -81,6 +83,7 @@ impl Desk {
             release: release.into_iter().map(|window| window.lease).collect(),
             cursors: self.cursors(),
             lease: self.lease,
+            contact: self.contact,
             timeout: self.parts.settings.store_timeout,
         }
     }
@@ -95,6 +98,15 @@ impl Desk {
         for (lease, awaited, state) in tended.rechecked {
             self.take_rechecked(lease, awaited, &state);
         }
+        if let Some(fleet) = tended.fleet {
+            self.contact.answered(Instant::now(), self.lease.duration());
+            self.take_stamps(&tended.cursors, fleet.stamp);
+            self.fleet = fleet;
+            self.has_met_others = true;
+            // Not of the lanes that were leased just now: one that its worker never collects would go
+            // from hand to hand and never be read.
+            self.choose_surplus();
+        }
         let found = !tended.leased.is_empty();
         if let Some(asked_at) = tended.leased_at {
             let deadline = asked_at + self.lease.duration();
@@ -107,12 +119,6 @@ impl Desk {
         }
         if found {
             self.readers.iter_mut().for_each(|reader| reader.pace.found());
-        }
-        if let Some(fleet) = tended.fleet {
-            self.take_stamps(&tended.cursors, fleet.stamp);
-            self.fleet = fleet;
-            self.has_met_others = true;
-            self.choose_surplus();
         }
         match &tended.error {
             Some(error) => self.leasing.failed(&self.parts, error),
@@ -262,8 +268,14 @@ async fn lease_more(
 ) -> Result<(), StoreError> {
     // A lane that is being handed over must not come straight back.
     let orphans = plan.release.is_empty();
-    let request = LeaseRequest { owner: plan.card.id, lanes, lease: plan.lease, orphans };
     let asked_at = Instant::now();
+    let request = LeaseRequest {
+        owner: plan.card.id,
+        lanes,
+        lease: plan.lease,
+        orphans,
+        counts_abandoned: plan.contact.is_steady(asked_at, plan.lease.duration()),
+    };
     let leases = bounded(plan.timeout, store.lease(&request)).await?;
     if leases.is_empty() {
         return Ok(());

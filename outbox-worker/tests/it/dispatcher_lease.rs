@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use outbox_core::{FailureKind, StoreErrorKind, WorkerId};
+use outbox_core::{FailureKind, Format, OutboxStore, StoreErrorKind, WorkerCard, WorkerId};
 use outbox_testing::{MemoryStore, StoreCall};
 
 use crate::rig::{Rig, failure, message, within};
@@ -62,6 +62,67 @@ async fn lanes_of_a_killed_worker_are_taken_over_after_one_lease() {
     let waited = (rig.clock.now() - killed_at).to_std().unwrap();
     assert!(waited < rig.settings.lease + Duration::from_secs(7), "took {waited:?}");
     survivor.stop().await;
+}
+
+/// A9: until the heartbeat of the one that died ages out, the others leave it a share.
+#[tokio::test(start_paused = true)]
+async fn no_lane_waits_longer_than_a_lease_for_a_worker_that_was_killed() {
+    let rig = Rig::new();
+    let (killed, second, third) = (rig.start(), rig.start(), rig.start());
+    rig.until("a fair share", |store| shared_out(store, 3)).await;
+    killed.kill();
+    let killed_at = rig.clock.now();
+    for _ in 0..500 {
+        rig.store.stage(message("orders"));
+    }
+    rig.until_empty().await;
+
+    let waited = (rig.clock.now() - killed_at).to_std().unwrap();
+    assert!(waited < rig.settings.lease + rig.settings.lease / 2, "took {waited:?}");
+    second.stop().await;
+    third.stop().await;
+}
+
+/// A9: a worker that takes part in sharing but leases nothing, because it is paused or cannot send.
+#[tokio::test(start_paused = true)]
+async fn no_lane_waits_longer_than_a_lease_for_a_worker_that_never_leases() {
+    let rig = Rig::new();
+    let (store, card) = (rig.store.clone(), idle_card(rig.settings.lease));
+    let heartbeats = tokio::spawn(async move {
+        loop {
+            store.heartbeat(&card).await.unwrap();
+            tokio::time::sleep(card.alive_for / 3).await;
+        }
+    });
+    let worker = rig.start();
+    rig.until("half of the lanes", |store| store.lanes().len() == 32).await;
+
+    let mut longest = Duration::ZERO;
+    for _ in 0..10 {
+        let staged_at = rig.clock.now();
+        for _ in 0..500 {
+            rig.store.stage(message("orders"));
+        }
+        rig.until_empty().await;
+        longest = longest.max((rig.clock.now() - staged_at).to_std().unwrap());
+        rig.pass(Duration::from_millis(3700)).await;
+    }
+
+    assert!(longest < rig.settings.lease + rig.settings.lease / 2, "took {longest:?}");
+    heartbeats.abort();
+    worker.stop().await;
+}
+
+/// Of a worker that lacks its share for ever.
+fn idle_card(alive_for: Duration) -> WorkerCard {
+    WorkerCard {
+        id: WorkerId::new(),
+        version: "1.0.0".to_owned(),
+        max_format: Format::CURRENT,
+        topics: Vec::new(),
+        wants_lanes: Some(32),
+        alive_for,
+    }
 }
 
 /// CRASH: the broker has the message, the worker dies, its successor sends it again.

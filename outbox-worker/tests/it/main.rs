@@ -3,8 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that goes wrong must stop at once")]
 
 mod chain;
+mod deadly;
 mod dispatcher_calm;
 mod dispatcher_claims;
+mod dispatcher_crash_loop;
 mod dispatcher_delivery;
 mod dispatcher_flow;
 mod dispatcher_idle;

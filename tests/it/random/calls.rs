@@ -35,7 +35,8 @@ impl Twins<'_> {
         orphans: bool,
     ) -> Result<(), Difference> {
         let owner = self.workers[usize::from(worker)];
-        let request = LeaseRequest { owner, lanes, lease: lease_time(hours), orphans };
+        let lease = lease_time(hours);
+        let request = LeaseRequest { owner, lanes, lease, orphans, counts_abandoned: true };
         let real = self.outbox.store.lease(&request).await;
         let reference = self.reference.lease(&request).await;
         let Some((reference, real)) = answers(reference, real)? else { return Ok(()) };

@@ -101,6 +101,14 @@ impl OutboxStore for Mistaken {
         Ok(states)
     }
 
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        self.store.mark_suspect(lease, record).await
+    }
+
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
         let mut request = request.clone();
         match self.mistake {

@@ -34,11 +34,12 @@ const ERRORS: [&str; 5] = [
     "a long one",
 ];
 
-const REASONS: [DeadReason; 4] = [
+const REASONS: [DeadReason; 5] = [
     DeadReason::AttemptsExhausted,
     DeadReason::Expired,
     DeadReason::Rejected,
     DeadReason::Undecodable,
+    DeadReason::WorkerLost,
 ];
 
 /// The message and when it is due. The serial number, by which it is told from all others of the

@@ -152,6 +152,22 @@ macro_rules! store_conformance {
                 a_lease_beyond_the_calendar_is_refused_or_cut
                 calls_about_no_lanes_are_no_error
                 an_invented_token_has_no_right;
+            crash_loop:
+                a_lane_that_was_not_given_back_counts_as_abandoned
+                a_lane_with_nothing_due_is_not_abandoned
+                a_lane_with_a_scheduled_record_that_is_due_is_abandoned
+                a_lane_that_was_given_back_is_not_abandoned
+                a_lane_that_its_owner_takes_again_is_not_abandoned
+                nothing_is_abandoned_unless_it_is_to_be_counted
+                a_settled_attempt_clears_its_lane
+                a_settled_attempt_clears_no_other_lane
+                what_is_no_attempt_clears_nothing
+                a_death_counts_against_the_marked_record
+                a_mark_ends_with_its_lease
+                a_mark_that_was_taken_back_counts_nothing
+                a_release_counts_no_death
+                another_suspect_has_no_deaths
+                a_lost_lease_marks_nothing;
             fleet:
                 a_worker_counts_itself
                 live_workers_count_each_other

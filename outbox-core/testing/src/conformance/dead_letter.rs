@@ -37,6 +37,7 @@ pub async fn each_reason_is_stored_as_its_word(fixture: &dyn StoreFixture) {
         DeadReason::Expired,
         DeadReason::Rejected,
         DeadReason::Undecodable,
+        DeadReason::WorkerLost,
     ];
     let outbox = Outbox::holding_all(fixture).await;
     outbox.stage(reasons.map(|_| keyed("key"))).await;

@@ -17,6 +17,7 @@
 pub mod claim;
 pub mod claim_end;
 pub mod claim_lane;
+pub mod crash_loop;
 pub mod dead_letter;
 pub mod fencing;
 pub mod fleet;

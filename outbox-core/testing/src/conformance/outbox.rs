@@ -51,7 +51,13 @@ impl<'f> Outbox<'f> {
     }
 
     pub(super) fn lease_request(&self, lanes: u8, time: Duration) -> LeaseRequest {
-        LeaseRequest { owner: self.owner, lanes, lease: lease_time(time), orphans: false }
+        LeaseRequest {
+            owner: self.owner,
+            lanes,
+            lease: lease_time(time),
+            orphans: false,
+            counts_abandoned: true,
+        }
     }
 
     pub(super) async fn renew(&self, leases: &[LaneLease], time: Duration) -> Vec<LaneLease> {

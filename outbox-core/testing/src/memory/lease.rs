@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use outbox_core::{Lane, LaneLease, LeaseRequest, LeaseTime, LeaseToken, WorkerId};
 
+use super::losses::Losses;
 use super::state::State;
 use crate::clock::later;
 
@@ -13,6 +14,7 @@ pub(super) struct Slot {
     pub(super) owner: Option<WorkerId>,
     /// End of the lease; of a lane that was given back, the instant of that.
     pub(super) expires_at: Option<DateTime<Utc>>,
+    pub(super) losses: Losses,
 }
 
 impl Slot {
@@ -42,13 +44,17 @@ impl State {
     pub(super) fn lease(&mut self, request: &LeaseRequest, now: DateTime<Utc>) -> Vec<LaneLease> {
         let mut wanted = request.lanes;
         let mut granted = Vec::new();
-        for (lane, slot) in &mut self.lanes {
+        for lane in Lane::all() {
+            let slot = &self.lanes[&lane];
             let beyond = request.orphans && slot.is_orphan(request.lease, now);
             if slot.is_live(now) || (wanted == 0 && !beyond) {
                 continue;
             }
             wanted = wanted.saturating_sub(1);
-            granted.push(LaneLease { lane: *lane, token: slot.grant(request, now) });
+            let abandoned = self.is_abandoned(lane, request, now);
+            let Some(slot) = self.lanes.get_mut(&lane) else { continue };
+            slot.losses.take_over(abandoned);
+            granted.push(LaneLease { lane, token: slot.grant(request, now) });
         }
         granted
     }
@@ -73,13 +79,13 @@ impl State {
     pub(super) fn release(&mut self, leases: &[LaneLease], now: DateTime<Utc>) {
         for held in leases {
             if let Some(slot) = self.live_slot(held, now) {
-                *slot = Slot { token: None, owner: None, expires_at: Some(now) };
+                *slot = Slot { token: None, owner: None, expires_at: Some(now), ..*slot };
             }
         }
     }
 
     /// The fence: the lane, if this lease of it is live.
-    fn live_slot(&mut self, lease: &LaneLease, now: DateTime<Utc>) -> Option<&mut Slot> {
+    pub(super) fn live_slot(&mut self, lease: &LaneLease, now: DateTime<Utc>) -> Option<&mut Slot> {
         self.lanes.get_mut(&lease.lane).filter(|slot| slot.is_held_under(lease.token, now))
     }
 

@@ -4,6 +4,7 @@ mod claim;
 mod fault;
 mod inspect;
 mod lease;
+mod losses;
 mod read;
 mod settle;
 mod state;

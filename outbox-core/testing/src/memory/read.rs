@@ -59,6 +59,8 @@ impl State {
 
     pub(super) fn acquired(&mut self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
         let state_of = |lease: &LaneLease| LaneState {
+            abandoned: self.lanes[&lease.lane].losses.abandoned,
+            suspect: self.lanes[&lease.lane].losses.suspect,
             claimed: self.clear_claims(lease.lane, now),
             waiting: self.waiting_in(lease.lane, now),
             parked: self

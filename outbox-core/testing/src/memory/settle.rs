@@ -28,6 +28,7 @@ impl State {
                     settled.lost.push(lost);
                 }
             } else if self.apply(outcome, now) {
+                self.clear_losses(outcome);
                 settled.applied.push(outcome.record);
             }
         }

@@ -56,6 +56,15 @@ impl OutboxStore for MemoryStore {
         self.call(StoreCall::Acquired, |state, now| Ok(state.acquired(leases, now))).await
     }
 
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        let call = StoreCall::MarkSuspect;
+        self.call(call, |state, now| Ok(state.mark_suspect(lease, record, now))).await
+    }
+
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
         self.call(StoreCall::Read, |state, now| Ok(state.read(request, now))).await
     }

@@ -303,7 +303,13 @@ fn message() -> OutboxMessage {
 
 fn lease_request(time: Duration) -> LeaseRequest {
     let lease = LeaseTime::new(time).unwrap();
-    LeaseRequest { owner: WorkerId::new(), lanes: Lane::COUNT, lease, orphans: false }
+    LeaseRequest {
+        owner: WorkerId::new(),
+        lanes: Lane::COUNT,
+        lease,
+        orphans: false,
+        counts_abandoned: true,
+    }
 }
 
 async fn lease(store: &MemoryStore, time: Duration) -> Vec<LaneLease> {

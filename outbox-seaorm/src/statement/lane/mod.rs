@@ -16,7 +16,8 @@ use std::collections::HashSet;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 use outbox_core::LeaseToken;
 use outbox_core::{
-    EventId, KeyRef, Lane, LaneLease, LaneState, Position, RecordRef, StoreError, WaitingKey,
+    EventId, KeyRef, Lane, LaneLease, LaneState, Position, RecordRef, StoreError, Suspect,
+    WaitingKey,
 };
 use sea_orm::{DbErr, QueryResult};
 use uuid::Uuid;
@@ -40,48 +41,65 @@ fn leases(rows: &[QueryResult], operation: &'static str) -> Result<Vec<LaneLease
     rows.iter().map(lease).collect()
 }
 
-/// What one row says of a key: it waits for a record, or a dead letter parks it.
-struct KeyRow {
+/// What one row says of a lane: it was abandoned, a key of it waits for a record, or a dead letter
+/// parks one.
+struct LaneRow {
     lane: i16,
-    topic: String,
-    key: String,
-    /// Of the record that is awaited, or of the dead letter.
-    position: i64,
+    key: Option<KeyRef>,
+    /// Of the suspect, of the record that is awaited, or of the dead letter.
+    position: Option<Position>,
     due_in: Option<i64>,
     dead: Option<(Uuid, i16)>,
+    /// How often it was abandoned, and how many died of the suspect.
+    losses: Option<(i32, i32)>,
 }
 
-fn key_rows(rows: &[QueryResult]) -> Result<Vec<KeyRow>, StoreError> {
-    let key_row = |row: &QueryResult| {
+fn lane_rows(rows: &[QueryResult]) -> Result<Vec<LaneRow>, StoreError> {
+    let lane_row = |row: &QueryResult| {
+        let topic: Option<String> = row.try_get_by_index(1)?;
+        let key: Option<String> = row.try_get_by_index(2)?;
+        let position: Option<i64> = row.try_get_by_index(3)?;
         let dead_id: Option<Uuid> = row.try_get_by_index(5)?;
         let dead_lane: Option<i16> = row.try_get_by_index(6)?;
-        Ok(KeyRow {
+        let abandoned: Option<i32> = row.try_get_by_index(7)?;
+        let deaths: Option<i32> = row.try_get_by_index(8)?;
+        Ok(LaneRow {
             lane: row.try_get_by_index(0)?,
-            topic: row.try_get_by_index(1)?,
-            key: row.try_get_by_index(2)?,
-            position: row.try_get_by_index(3)?,
+            key: topic.zip(key).map(|(topic, key)| KeyRef { topic: topic.into(), key }),
+            position: position.map(Position),
             due_in: row.try_get_by_index(4)?,
             dead: dead_id.zip(dead_lane),
+            losses: abandoned.zip(deaths),
         })
     };
-    rows.iter().map(key_row).collect::<Result<_, DbErr>>().map_err(failed("acquired"))
+    rows.iter().map(lane_row).collect::<Result<_, DbErr>>().map_err(failed("acquired"))
 }
 
 /// Sorts rows into the states of the lanes, in the order of the leases.
-fn states(leases: &[LaneLease], rows: Vec<KeyRow>) -> Result<Vec<LaneState>, StoreError> {
+fn states(leases: &[LaneLease], rows: Vec<LaneRow>) -> Result<Vec<LaneState>, StoreError> {
     let mut states = vec![LaneState::default(); leases.len()];
     for row in rows {
-        let key = KeyRef { topic: row.topic.into(), key: row.key };
-        let position = Position(row.position);
         let at = leases.iter().position(|lease| i16::from(lease.lane.number()) == row.lane);
         let state = at.and_then(|at| states.get_mut(at)).ok_or_else(|| unreadable("acquired"))?;
-        if let Some((id, lane)) = row.dead {
-            let (id, lane) = (EventId::from_uuid(id)?, Lane::try_from(lane)?);
-            state.parked.push((key, RecordRef { id, lane, position }));
-        } else {
-            let due_in = duration(row.due_in.unwrap_or_default());
-            state.waiting.push(WaitingKey { key, head: position, due_in });
-        }
+        add(state, row)?;
     }
     Ok(states)
+}
+
+fn add(state: &mut LaneState, row: LaneRow) -> Result<(), StoreError> {
+    if let Some((abandoned, deaths)) = row.losses {
+        let count = |number: i32| u32::try_from(number).unwrap_or_default();
+        state.abandoned = count(abandoned);
+        state.suspect = row.position.map(|position| Suspect { position, deaths: count(deaths) });
+        return Ok(());
+    }
+    let (key, position) = row.key.zip(row.position).ok_or_else(|| unreadable("acquired"))?;
+    if let Some((id, lane)) = row.dead {
+        let (id, lane) = (EventId::from_uuid(id)?, Lane::try_from(lane)?);
+        state.parked.push((key, RecordRef { id, lane, position }));
+    } else {
+        let due_in = duration(row.due_in.unwrap_or_default());
+        state.waiting.push(WaitingKey { key, head: position, due_in });
+    }
+    Ok(())
 }

@@ -7,15 +7,16 @@
 use std::fmt::Write as _;
 
 use outbox_core::{
-    Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken, StoreError, TableNames,
+    Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken, RecordRef, StoreError,
+    TableNames,
 };
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Value};
 use uuid::Uuid;
 
-use super::{key_rows, states, still_held};
+use super::{lane_rows, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::micros;
-use crate::statement::json::{hex, json_leases, json_list};
+use crate::statement::json::{hex, json_lanes, json_leases, json_list};
 use crate::store::brief::{Brief, repeated, statement};
 
 /// The statements about leases of one outbox.
@@ -23,7 +24,9 @@ use crate::store::brief::{Brief, repeated, statement};
 pub(crate) struct Lanes {
     free: String,
     orphans: String,
+    due: String,
     take: String,
+    mark: String,
     held: String,
     renew: String,
     release: String,
@@ -35,7 +38,9 @@ impl Lanes {
         Self {
             free: free(names),
             orphans: orphans(names),
+            due: due(names),
             take: take(names),
+            mark: mark(names),
             held: held(names, "FOR UPDATE"),
             renew: renew(names),
             release: release(names),
@@ -64,13 +69,55 @@ impl Lanes {
         if request.orphans {
             rows.extend(txn.rows(&self.orphans, [owner(), lease.into()]).await?);
         }
-        let taken = taken(&rows)?;
+        let mut taken = taken(&rows)?;
+        self.judge(&txn, request, &mut taken).await?;
         if !taken.is_empty() {
             let values = [json_taken(&taken).into(), owner(), lease.into()];
             txn.execute(&self.take, values).await?;
         }
         txn.commit().await?;
-        Ok(taken.into_iter().map(|(lease, _)| lease).collect())
+        Ok(taken.into_iter().map(|taken| taken.lease).collect())
+    }
+
+    /// Counts only lanes with a record that is due. Such a lane is rare, so it is asked for apart.
+    async fn judge(
+        &self,
+        txn: &Brief,
+        request: &LeaseRequest,
+        taken: &mut [Taken],
+    ) -> Result<(), StoreError> {
+        let ran_out: Vec<LaneLease> =
+            taken.iter().filter(|taken| taken.abandoned).map(|taken| taken.lease).collect();
+        let mut with_due = Vec::new();
+        if request.counts_abandoned && !ran_out.is_empty() {
+            with_due = txn.indices(&self.due, [json_lanes(&ran_out).into()]).await?;
+        }
+        for taken in taken {
+            taken.abandoned = with_due.contains(&usize::from(taken.lease.lane.number()));
+        }
+        Ok(())
+    }
+
+    pub(crate) async fn mark_suspect(
+        &self,
+        db: &DatabaseConnection,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        let position = record.map(|record| record.position.0);
+        let values = [
+            position.into(),
+            record.map(|record| record.id.uuid().as_bytes().to_vec()).into(),
+            position.into(),
+            i16::from(lease.lane.number()).into(),
+            lease.token.uuid().as_bytes().to_vec().into(),
+        ];
+        repeated(|| async {
+            let statement = statement(&self.mark, values.clone());
+            let done = db.execute_raw(statement).await.map_err(failed("mark_suspect"))?;
+            Ok(done.rows_affected() > 0)
+        })
+        .await
     }
 
     pub(crate) async fn renew(
@@ -122,34 +169,43 @@ impl Lanes {
         leases: &[LaneLease],
     ) -> Result<Vec<LaneState>, StoreError> {
         let lanes = leases.iter().map(|lease| Value::from(i16::from(lease.lane.number())));
-        let twice = lanes.clone().chain(lanes);
-        let statement = statement(&acquired(&self.names, leases.len()), twice);
+        let thrice = lanes.clone().chain(lanes.clone()).chain(lanes);
+        let statement = statement(&acquired(&self.names, leases.len()), thrice);
         let rows = db.query_all_raw(statement).await.map_err(failed("acquired"))?;
-        states(leases, key_rows(&rows)?)
+        states(leases, lane_rows(&rows)?)
     }
 }
 
-/// What a lane becomes that is leased: its lease, and whether a worker may have died of it.
-type Taken = (LaneLease, bool);
+/// What a lane becomes that is leased.
+struct Taken {
+    lease: LaneLease,
+    /// Whether a worker may have died of it.
+    abandoned: bool,
+    /// Whether that worker had marked a suspect.
+    marked: bool,
+}
 
 /// Fresh leases of the lanes in these rows, each once and in their order.
 fn taken(rows: &[QueryResult]) -> Result<Vec<Taken>, StoreError> {
     let fresh = |row: &QueryResult| {
         let lane: i16 = row.try_get_by_index(0).map_err(failed("lease"))?;
         let abandoned: i64 = row.try_get_by_index(1).map_err(failed("lease"))?;
+        let marked: i64 = row.try_get_by_index(2).map_err(failed("lease"))?;
         let token = LeaseToken::from_uuid(Uuid::new_v4())?;
-        Ok((LaneLease { lane: Lane::try_from(lane)?, token }, abandoned != 0))
+        let lease = LaneLease { lane: Lane::try_from(lane)?, token };
+        Ok(Taken { lease, abandoned: abandoned != 0, marked: marked != 0 })
     };
     let mut taken = rows.iter().map(fresh).collect::<Result<Vec<Taken>, StoreError>>()?;
-    taken.sort_by_key(|(lease, _)| lease.lane);
-    taken.dedup_by_key(|(lease, _)| lease.lane);
+    taken.sort_by_key(|taken| taken.lease.lane);
+    taken.dedup_by_key(|taken| taken.lease.lane);
     Ok(taken)
 }
 
 fn json_taken(lanes: &[Taken]) -> String {
-    json_list(lanes, |text, (LaneLease { lane, token }, abandoned)| {
-        let (token, abandoned) = (hex(token.uuid()), i32::from(*abandoned));
-        _ = write!(text, "[{lane},\"{token}\",{abandoned}]");
+    json_list(lanes, |text, Taken { lease: LaneLease { lane, token }, abandoned, marked }| {
+        let (token, deaths) = (hex(token.uuid()), i32::from(*abandoned && *marked));
+        let abandoned = i32::from(*abandoned);
+        _ = write!(text, "[{lane},\"{token}\",{abandoned},{deaths}]");
     })
 }
 
@@ -160,7 +216,9 @@ fn in_order(leases: &[LaneLease]) -> Vec<LaneLease> {
 }
 
 /// What is told of a lane that can be leased, to this owner.
-const FOUND: &str = "l.lane, l.token IS NOT NULL AND NOT (l.owner <=> ?)";
+///
+/// While the suspect has an id, it is marked under the lease that ends here.
+const FOUND: &str = "l.lane, l.token IS NOT NULL AND NOT (l.owner <=> ?), l.suspect_id IS NOT NULL";
 
 /// A lane whose token is null was given back, and free since then; one that was never leased has
 /// no expiry and is free for ever.
@@ -185,33 +243,68 @@ ORDER BY l.lane FOR UPDATE SKIP LOCKED"
     )
 }
 
+/// Which of the lanes `?` have a record that is due. It locks none: nothing depends on it but a count.
+fn due(names: &TableNames) -> String {
+    let message = names.quoted("message", '`');
+    let due = names.identifier("message_due").replace('`', "``");
+    format!(
+        "SELECT CAST(k.lane AS SIGNED)
+FROM JSON_TABLE(?, '$[*]' COLUMNS (lane SMALLINT PATH '$')) AS k
+WHERE EXISTS (
+    SELECT 1 FROM {message} AS m FORCE INDEX (`{due}`)
+    WHERE m.lane = k.lane AND m.available_at <= UTC_TIMESTAMP(6)
+) OR EXISTS (
+    SELECT 1 FROM {message} AS m FORCE INDEX (`{due}`)
+    WHERE m.lane = k.lane AND m.available_at IS NULL
+)"
+    )
+}
+
+/// Marks the suspect, or takes the mark from it: its id goes, place and deaths stay. The deaths come
+/// first, because assignments see those before them.
+fn mark(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '`');
+    format!(
+        "UPDATE {lane} AS l
+SET l.suspect_deaths =
+        IF(COALESCE(?, l.suspect_position) = l.suspect_position, l.suspect_deaths, 0),
+    l.suspect_id = ?, l.suspect_position = COALESCE(?, l.suspect_position)
+WHERE l.lane = ? AND l.token = ? AND l.expires_at > UTC_TIMESTAMP(6)"
+    )
+}
+
 /// Whether a lane was abandoned was told before: assignments may see each other's values.
 fn take(names: &TableNames) -> String {
     let lane = names.quoted("lane", '`');
     format!(
         "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
-    lane SMALLINT PATH '$[0]', token CHAR(32) PATH '$[1]', abandoned INT PATH '$[2]'
+    lane SMALLINT PATH '$[0]', token CHAR(32) PATH '$[1]', abandoned INT PATH '$[2]',
+    deaths INT PATH '$[3]'
 )) AS k STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane
 SET l.token = UNHEX(k.token), l.owner = ?,
     l.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-    l.abandoned = l.abandoned + k.abandoned"
+    l.abandoned = l.abandoned + k.abandoned,
+    l.suspect_deaths = l.suspect_deaths + k.deaths, l.suspect_id = NULL"
     )
 }
 
-/// The fence: locks the lanes of the leases `?` in their order, and answers which of them are live.
+/// The fence: locks the lanes of the leases `?` in their order, and answers which of them are live,
+/// and of each whether workers died with it.
 ///
 /// Of a lane whose holder rolled back, the expiry is judged by the instant at which the lock was
 /// asked for. That is harmless: nobody can lease the lane while it is locked.
 pub(in crate::statement) fn held(names: &TableNames, lock: &str) -> String {
     let (lane, leases) = (names.quoted("lane", '`'), LEASES);
     format!(
-        "SELECT CAST(k.nth AS SIGNED) - 1 FROM {leases}
+        "SELECT CAST(k.nth AS SIGNED) - 1,
+    l.abandoned > 0 OR l.suspect_position IS NOT NULL
+FROM {leases}
 STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
 WHERE l.expires_at > UTC_TIMESTAMP(6) {lock}"
     )
 }
 
-const LEASES: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
+pub(in crate::statement) const LEASES: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
     nth FOR ORDINALITY, lane SMALLINT PATH '$[0]', token CHAR(32) PATH '$[1]'
 )) AS k";
 
@@ -236,19 +329,24 @@ WHERE l.expires_at > UTC_TIMESTAMP(6)"
     )
 }
 
-/// All failed records of ordered keys, and the parked keys, of so many lanes.
+/// All failed records of ordered keys, the parked keys, and what workers died with, of so many lanes.
 fn acquired(names: &TableNames, lanes: usize) -> String {
-    let (message, parked_key) = (names.quoted("message", '`'), names.quoted("parked_key", '`'));
+    let [message, parked_key, lane] =
+        ["message", "parked_key", "lane"].map(|table| names.quoted(table, '`'));
     let lanes = vec!["?"; lanes].join(", ");
     format!(
         "SELECT m.lane, m.topic, m.ordering_key, m.position,
-    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.available_at), NULL, NULL
+    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.available_at), NULL, NULL, NULL, NULL
 FROM {message} AS m
 WHERE m.lane IN ({lanes}) AND m.available_at IS NOT NULL
     AND m.attempts > 0 AND m.ordering_key IS NOT NULL
 UNION ALL
-SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane
+SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane, NULL, NULL
 FROM {parked_key} AS k WHERE k.lane IN ({lanes})
+UNION ALL
+SELECT l.lane, NULL, NULL, l.suspect_position, NULL, NULL, NULL, l.abandoned, l.suspect_deaths
+FROM {lane} AS l
+WHERE l.lane IN ({lanes}) AND (l.abandoned > 0 OR l.suspect_position IS NOT NULL)
 ORDER BY 1, 4"
     )
 }

@@ -3,11 +3,13 @@
 //! Expiry is told by `clock_timestamp()`: `now()` stands still since the transaction began, so a
 //! statement that waited for a lock would judge by an instant that has passed.
 
-use outbox_core::{LaneLease, LaneState, LeaseRequest, LeaseTime, StoreError, TableNames};
+use outbox_core::{
+    LaneLease, LaneState, LeaseRequest, LeaseTime, RecordRef, StoreError, TableNames,
+};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
 use uuid::Uuid;
 
-use super::{key_rows, leases, states, still_held};
+use super::{lane_rows, leases, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::micros;
 
@@ -18,6 +20,7 @@ pub(crate) struct Lanes {
     renew: String,
     release: String,
     acquired: String,
+    mark: String,
 }
 
 impl Lanes {
@@ -27,6 +30,7 @@ impl Lanes {
             renew: renew(names),
             release: release(names),
             acquired: acquired(names),
+            mark: mark(names),
         }
     }
 
@@ -40,6 +44,7 @@ impl Lanes {
             request.owner.uuid().into(),
             micros(request.lease.duration()).into(),
             request.orphans.into(),
+            request.counts_abandoned.into(),
         ];
         let mut leases = leases(&rows(db, "lease", &self.lease, values).await?, "lease")?;
         leases.sort_unstable_by_key(|lease| lease.lane);
@@ -76,7 +81,24 @@ impl Lanes {
     ) -> Result<Vec<LaneState>, StoreError> {
         let (lanes, _) = arrays(leases);
         let rows = rows(db, "acquired", &self.acquired, [lanes.into()]).await?;
-        states(leases, key_rows(&rows)?)
+        states(leases, lane_rows(&rows)?)
+    }
+
+    pub(crate) async fn mark_suspect(
+        &self,
+        db: &DatabaseConnection,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        let values = [
+            i16::from(lease.lane.number()).into(),
+            lease.token.uuid().into(),
+            record.map(|record| record.id.uuid()).into(),
+            record.map(|record| record.position.0).into(),
+        ];
+        let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.mark, values);
+        let done = db.execute_raw(statement).await.map_err(failed("mark_suspect"))?;
+        Ok(done.rows_affected() > 0)
     }
 }
 
@@ -87,7 +109,7 @@ impl Lanes {
 /// to renew it or to settle in it. Only one of the two lists is cut, so the rest may be longer than
 /// what was asked for.
 fn lease(names: &TableNames) -> String {
-    let lane = names.quoted("lane", '"');
+    let (lane, due) = (names.quoted("lane", '"'), due(names));
     format!(
         "WITH free AS MATERIALIZED (
     SELECT l.lane, l.token, l.owner FROM {lane} l
@@ -100,14 +122,48 @@ fn lease(names: &TableNames) -> String {
     ORDER BY l.lane FOR UPDATE SKIP LOCKED
 ), taken AS (
     SELECT lane, token, owner FROM free UNION SELECT lane, token, owner FROM orphan
+), judged AS MATERIALIZED (
+    -- An expired lease of another owner: that worker may have died of a record.
+    SELECT t.lane, CASE
+        WHEN $5 AND t.token IS NOT NULL AND t.owner IS DISTINCT FROM $2 THEN {due} ELSE 0
+    END AS died FROM taken t
 )
 UPDATE {lane} l SET token = gen_random_uuid(), owner = $2,
     expires_at = clock_timestamp() + $3 * interval '1 microsecond',
-    -- An expired lease of another owner: that worker may have died of a record.
-    abandoned = l.abandoned
-        + CASE WHEN t.token IS NOT NULL AND t.owner IS DISTINCT FROM $2 THEN 1 ELSE 0 END
-FROM taken t WHERE l.lane = t.lane
+    abandoned = l.abandoned + j.died,
+    -- While it has an id, it is marked under the lease that ends here.
+    suspect_deaths = l.suspect_deaths + CASE WHEN l.suspect_id IS NULL THEN 0 ELSE j.died END,
+    suspect_id = NULL
+FROM judged j WHERE l.lane = j.lane
 RETURNING l.lane, l.token"
+    )
+}
+
+/// One if a record of the lane of `t` is due, else zero. Asked as reads ask, so that it is looked up
+/// in the order of an index whatever is known of the table.
+fn due(names: &TableNames) -> String {
+    let message = names.quoted("message", '"');
+    format!(
+        "coalesce((
+            SELECT 1 FROM {message} m WHERE m.lane = t.lane
+                AND m.available_at <= statement_timestamp()
+            ORDER BY m.available_at LIMIT 1
+        ), (
+            SELECT 1 FROM {message} m WHERE m.lane = t.lane
+                AND CASE WHEN m.available_at IS NULL THEN true ELSE false END
+            ORDER BY m.position LIMIT 1
+        ), 0)"
+    )
+}
+
+/// Marks the suspect `$3` at `$4`, or takes the mark from it: its id goes, place and deaths stay.
+fn mark(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '"');
+    format!(
+        "UPDATE {lane} SET suspect_id = $3, suspect_position = coalesce($4, suspect_position),
+    suspect_deaths = CASE WHEN coalesce($4, suspect_position) = suspect_position
+        THEN suspect_deaths ELSE 0 END
+WHERE lane = $1 AND token = $2 AND expires_at > clock_timestamp()"
     )
 }
 
@@ -146,19 +202,25 @@ fn held(names: &TableNames) -> String {
     )
 }
 
-/// All failed records of ordered keys, and the parked keys.
+/// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
 fn acquired(names: &TableNames) -> String {
-    let (message, parked_key) = (names.quoted("message", '"'), names.quoted("parked_key", '"'));
+    let [message, parked_key, lane] =
+        ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
         "SELECT m.lane, m.topic, m.ordering_key, m.position,
     (extract(epoch FROM m.available_at - statement_timestamp()) * 1000000)::bigint AS due_in,
-    NULL::uuid AS dead_id, NULL::smallint AS dead_lane
+    NULL::uuid AS dead_id, NULL::smallint AS dead_lane,
+    NULL::integer AS abandoned, NULL::integer AS deaths
 FROM {message} m
 WHERE m.lane = ANY($1) AND m.available_at IS NOT NULL
     AND m.attempts > 0 AND m.ordering_key IS NOT NULL
 UNION ALL
-SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane
+SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane, NULL, NULL
 FROM {parked_key} k WHERE k.lane = ANY($1)
+UNION ALL
+SELECT l.lane, NULL, NULL, l.suspect_position, NULL, NULL, NULL, l.abandoned, l.suspect_deaths
+FROM {lane} l
+WHERE l.lane = ANY($1) AND (l.abandoned > 0 OR l.suspect_position IS NOT NULL)
 ORDER BY 1, 4"
     )
 }

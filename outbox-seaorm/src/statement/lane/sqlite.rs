@@ -1,9 +1,11 @@
 //! Leasing lanes on SQLite, each change in a transaction that is a writer from its begin.
 
-use outbox_core::{LaneLease, LaneState, LeaseRequest, LeaseTime, StoreError, TableNames};
+use outbox_core::{
+    LaneLease, LaneState, LeaseRequest, LeaseTime, RecordRef, StoreError, TableNames,
+};
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 
-use super::{key_rows, leases, states, still_held};
+use super::{lane_rows, leases, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::{SQLITE_NOW, micros};
 use crate::statement::json::{json_lanes, json_leases};
@@ -16,6 +18,7 @@ pub(crate) struct Lanes {
     renew: String,
     release: String,
     acquired: String,
+    mark: String,
 }
 
 impl Lanes {
@@ -25,6 +28,7 @@ impl Lanes {
             renew: renew(names),
             release: release(names),
             acquired: acquired(names),
+            mark: mark(names),
         }
     }
 
@@ -40,6 +44,7 @@ impl Lanes {
             micros(request.lease.duration()).into(),
             i64::from(request.lanes).into(),
             request.orphans.into(),
+            request.counts_abandoned.into(),
         ];
         let mut leases = leases(&txn.rows(&self.lease, values).await?, "lease")?;
         txn.commit().await?;
@@ -77,16 +82,47 @@ impl Lanes {
     ) -> Result<Vec<LaneState>, StoreError> {
         let statement = statement(&self.acquired, [json_lanes(leases).into()]);
         let rows = db.query_all_raw(statement).await.map_err(failed("acquired"))?;
-        states(leases, key_rows(&rows)?)
+        states(leases, lane_rows(&rows)?)
+    }
+
+    pub(crate) async fn mark_suspect(
+        &self,
+        db: &DatabaseConnection,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        let txn = Immediate::begin(db, "mark_suspect").await?;
+        let values = [
+            i64::from(lease.lane.number()).into(),
+            lease.token.uuid().as_bytes().to_vec().into(),
+            txn.now.into(),
+            record.map(|record| record.id.uuid().as_bytes().to_vec()).into(),
+            record.map(|record| record.position.0).into(),
+        ];
+        let marked = txn.numbers(&self.mark, values).await?;
+        txn.commit().await?;
+        Ok(!marked.is_empty())
     }
 }
 
 /// The assignments see the row as it was before. `?4` lanes, and beyond them what `?5` allows.
+///
+/// An expired lease of another owner, in a lane with a record that is due: that worker may have died
+/// of it. While the suspect has an id, it is marked under the lease that ends here.
 fn lease(names: &TableNames) -> String {
-    let lane = names.quoted("lane", '"');
+    let (lane, message) = (names.quoted("lane", '"'), names.quoted("message", '"'));
+    let died = format!(
+        "CASE WHEN ?6 AND token IS NOT NULL AND owner IS NOT ?1 THEN EXISTS (
+        SELECT 1 FROM {message} AS m WHERE m.lane = {lane}.lane AND m.available_at <= ?2
+    ) OR EXISTS (
+        SELECT 1 FROM {message} AS m WHERE m.lane = {lane}.lane AND m.available_at IS NULL
+    ) ELSE 0 END"
+    );
     format!(
         "UPDATE {lane} SET token = randomblob(16), owner = ?1, expires_at = ?2 + ?3,
-    abandoned = abandoned + (token IS NOT NULL AND owner IS NOT ?1)
+    abandoned = abandoned + {died},
+    suspect_deaths = suspect_deaths + CASE WHEN suspect_id IS NULL THEN 0 ELSE {died} END,
+    suspect_id = NULL
 WHERE lane IN (
     SELECT lane FROM {lane} WHERE token IS NULL OR expires_at IS NULL OR expires_at <= ?2
     ORDER BY lane LIMIT ?4
@@ -108,23 +144,40 @@ fn release(names: &TableNames) -> String {
     format!("UPDATE {lane} AS l SET token = NULL, owner = NULL, expires_at = ?2 WHERE {held}")
 }
 
+/// Marks the suspect `?4` at `?5`, or takes the mark from it: its id goes, place and deaths stay.
+fn mark(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '"');
+    format!(
+        "UPDATE {lane} SET suspect_id = ?4, suspect_position = coalesce(?5, suspect_position),
+    suspect_deaths = CASE WHEN coalesce(?5, suspect_position) = suspect_position
+        THEN suspect_deaths ELSE 0 END
+WHERE lane = ?1 AND token = ?2 AND expires_at > ?3
+RETURNING lane"
+    )
+}
+
 /// Whether a lane is under one of the leases `?1`, live at `?2`.
 const HELD: &str = "l.expires_at > ?2 AND EXISTS (
     SELECT 1 FROM json_each(?1) AS k
     WHERE json_extract(k.value, '$[0]') = l.lane AND json_extract(k.value, '$[1]') = hex(l.token)
 )";
 
-/// All failed records of ordered keys, and the parked keys.
+/// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
 fn acquired(names: &TableNames) -> String {
-    let (message, parked_key) = (names.quoted("message", '"'), names.quoted("parked_key", '"'));
+    let [message, parked_key, lane] =
+        ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
-        "SELECT lane, topic, ordering_key, position, available_at - {SQLITE_NOW}, NULL, NULL
+        "SELECT lane, topic, ordering_key, position, available_at - {SQLITE_NOW}, NULL, NULL, NULL, NULL
 FROM {message}
 WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
     AND attempts > 0 AND ordering_key IS NOT NULL
 UNION ALL
-SELECT lane, topic, ordering_key, dead_position, NULL, dead_id, dead_lane
+SELECT lane, topic, ordering_key, dead_position, NULL, dead_id, dead_lane, NULL, NULL
 FROM {parked_key} WHERE lane IN (SELECT value FROM json_each(?1))
+UNION ALL
+SELECT lane, NULL, NULL, suspect_position, NULL, NULL, NULL, abandoned, suspect_deaths
+FROM {lane} WHERE lane IN (SELECT value FROM json_each(?1))
+    AND (abandoned > 0 OR suspect_position IS NOT NULL)
 ORDER BY 1, 4"
     )
 }

@@ -21,6 +21,11 @@ use outbox_core::{
 
 use kind::Ending;
 use part::Part;
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+use sea_orm::QueryResult;
+
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+use crate::mapping::failed;
 
 /// How long a record rests whose outcome the database refuses.
 const REST: Duration = Duration::from_mins(1);
@@ -58,6 +63,22 @@ async fn settle<W: Write>(write: &W, outcomes: &[Outcome]) -> Result<Settled, St
         }
     }
     Ok(settled)
+}
+
+/// Which of the leases are live, and with which of those lanes workers died, as the fence tells it.
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+fn fence(rows: &[QueryResult]) -> Result<(Vec<usize>, Vec<usize>), StoreError> {
+    let (mut held, mut lossy) = (Vec::new(), Vec::new());
+    for row in rows {
+        let at: i64 = row.try_get_by_index(0).map_err(failed("settle"))?;
+        let has_losses: i64 = row.try_get_by_index(1).map_err(failed("settle"))?;
+        let at = usize::try_from(at).unwrap_or(usize::MAX);
+        held.push(at);
+        if has_losses != 0 {
+            lossy.push(at);
+        }
+    }
+    Ok((held, lossy))
 }
 
 fn check(outcome: &Outcome) -> Result<(), StoreError> {

@@ -6,17 +6,17 @@
 
 use std::fmt::Write as _;
 
-use outbox_core::{Outcome, OutcomeKind, Settled, StoreError, TableNames};
+use outbox_core::{LaneLease, Outcome, OutcomeKind, Settled, StoreError, TableNames};
 use sea_orm::DatabaseConnection;
 
 use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
-use super::{Write, Written};
+use super::{Write, Written, fence};
 use crate::mapping::columns;
 use crate::statement::claim::unclaimed;
 use crate::statement::clock::micros;
 use crate::statement::json::{hex, json_leases, json_list};
-use crate::statement::lane::mysql::held;
+use crate::statement::lane::mysql::{LEASES, held};
 use crate::store::brief::{Brief, repeated};
 
 /// How many outcomes without a text go into one statement: few enough for one TLS record.
@@ -30,6 +30,7 @@ const DETAIL: usize = 90;
 #[derive(Debug)]
 pub(crate) struct Settle {
     held: String,
+    held_alone: String,
     found: String,
     publish: String,
     delete: String,
@@ -38,12 +39,14 @@ pub(crate) struct Settle {
     close: String,
     behind: String,
     park: String,
+    clear: String,
 }
 
 impl Settle {
     pub(crate) fn new(names: &TableNames) -> Self {
         Self {
             held: held(names, "LOCK IN SHARE MODE"),
+            held_alone: held(names, "FOR UPDATE"),
             found: found(names),
             publish: publish(names),
             delete: delete(names),
@@ -52,6 +55,7 @@ impl Settle {
             close: close(names),
             behind: behind(names),
             park: park(names),
+            clear: clear(names),
         }
     }
 
@@ -87,15 +91,16 @@ impl Writer<'_> {
     /// Deletes all records of the part, or none: where one is missing, how many were deleted does
     /// not tell which.
     async fn publish(&self, part: &Part<'_>) -> Result<Option<Written>, StoreError> {
-        let (txn, held) = self.begin(part).await?;
+        let Fence { txn, held, lossy } = self.begin(part).await?;
         let fenced = fenced(part, &held);
         let mut deleted = 0;
         for some in fenced.chunks(PLAIN) {
             deleted += txn.execute(&self.statements.publish, [json_claims(some).into()]).await?;
         }
         if usize::try_from(deleted).is_ok_and(|deleted| deleted == fenced.len()) {
+            let applied: Vec<usize> = fenced.into_iter().map(|(at, _)| at).collect();
+            self.statements.clear(&txn, &part.attempted(&lossy, &applied)).await?;
             txn.commit().await?;
-            let applied = fenced.into_iter().map(|(at, _)| at).collect();
             return Ok(Some(Written { held, applied, stamp: None }));
         }
         txn.rollback().await?;
@@ -103,23 +108,44 @@ impl Writer<'_> {
     }
 
     async fn write_each(&self, part: &Part<'_>) -> Result<Written, StoreError> {
-        let (txn, held) = self.begin(part).await?;
+        let Fence { txn, held, lossy } = self.begin(part).await?;
         let mut found = Vec::new();
         for some in fenced(part, &held).chunks(PLAIN) {
             found.extend(txn.indices(&self.statements.found, [json_claims(some).into()]).await?);
         }
         let applied = self.statements.apply(&txn, part, &found).await?;
+        self.statements.clear(&txn, &part.attempted(&lossy, &applied)).await?;
         txn.commit().await?;
         Ok(Written { held, applied, stamp: None })
     }
 
     /// Begins with the lanes locked, and tells which of the leases are live.
-    async fn begin(&self, part: &Part<'_>) -> Result<(Brief, Vec<usize>), StoreError> {
-        let txn = Brief::begin(self.db, "settle").await?;
-        let leases = [json_leases(part.leases()).into()];
-        let held = txn.indices(&self.statements.held, leases).await?;
-        Ok((txn, held))
+    ///
+    /// A lane that workers died with is about to be written. Its lock is taken whole from the start:
+    /// made stronger later, it would wait for a renewal that waits for it.
+    async fn begin(&self, part: &Part<'_>) -> Result<Fence, StoreError> {
+        let fence = self.lock(&self.statements.held, part).await?;
+        if fence.lossy.is_empty() {
+            return Ok(fence);
+        }
+        fence.txn.rollback().await?;
+        self.lock(&self.statements.held_alone, part).await
     }
+
+    async fn lock(&self, text: &str, part: &Part<'_>) -> Result<Fence, StoreError> {
+        let txn = Brief::begin(self.db, "settle").await?;
+        let rows = txn.rows(text, [json_leases(part.leases()).into()]).await?;
+        let (held, lossy) = fence(&rows)?;
+        Ok(Fence { txn, held, lossy })
+    }
+}
+
+/// The leases whose lanes are locked.
+struct Fence {
+    txn: Brief,
+    held: Vec<usize>,
+    /// Those of them with whose lanes workers died.
+    lossy: Vec<usize>,
 }
 
 impl Settle {
@@ -153,6 +179,14 @@ impl Settle {
         let parked = self.park(txn, behind).await?;
         let applied = [published, failed, dead, parked];
         Ok(applied.iter().flatten().map(|(at, _)| *at).collect())
+    }
+
+    /// Forgets what workers died with in these lanes, which are locked.
+    async fn clear(&self, txn: &Brief, leases: &[LaneLease]) -> Result<(), StoreError> {
+        if leases.is_empty() {
+            return Ok(());
+        }
+        txn.execute(&self.clear, [json_leases(leases).into()]).await.map(drop)
     }
 
     async fn park<'o>(
@@ -203,6 +237,14 @@ fn at_place(names: &TableNames) -> String {
     format!(
         "STRAIGHT_JOIN {message} AS m FORCE INDEX (PRIMARY)
     ON m.lane = u.lane AND m.position = u.position"
+    )
+}
+
+fn clear(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '`');
+    format!(
+        "UPDATE {LEASES} STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane
+SET l.abandoned = 0, l.suspect_id = NULL, l.suspect_position = NULL, l.suspect_deaths = 0"
     )
 }
 

@@ -83,6 +83,21 @@ impl<'o> Part<'o> {
         &self.of_lease
     }
 
+    /// Those of these leases under which an attempt is among the outcomes that were applied. Parking
+    /// is no attempt.
+    #[cfg(any(feature = "mysql", feature = "sqlite"))]
+    pub(super) fn attempted(&self, leases: &[usize], applied: &[usize]) -> Vec<LaneLease> {
+        let outcomes = self.outcomes.iter().zip(&self.of_lease).enumerate();
+        let attempted: Vec<usize> = outcomes
+            .filter(|(at, (outcome, _))| {
+                applied.contains(at) && Ending::of(&outcome.kind) != Ending::Parked
+            })
+            .map(|(_, (_, lease))| *lease)
+            .collect();
+        let leases = leases.iter().filter(|lease| attempted.contains(lease));
+        leases.filter_map(|lease| self.leases.get(*lease)).copied().collect()
+    }
+
     /// Whether all outcomes are the common one, for which a shorter statement will do.
     #[cfg(any(feature = "mysql", feature = "postgres"))]
     pub(super) fn is_published(&self) -> bool {

@@ -64,11 +64,26 @@ fn held(names: &TableNames) -> String {
     let lane = names.quoted("lane", '"');
     format!(
         "held AS MATERIALIZED (
-    SELECT k.lease, l.lane FROM {lane} l
-    JOIN unnest($1::smallint[], $2::uuid[]) WITH ORDINALITY AS k (lane, token, lease)
+    SELECT k.lease, l.lane, l.abandoned > 0 OR l.suspect_position IS NOT NULL AS lossy
+    FROM {lane} l JOIN unnest($1::smallint[], $2::uuid[]) WITH ORDINALITY AS k (lane, token, lease)
         ON l.lane = k.lane AND l.token = k.token
     WHERE l.expires_at > clock_timestamp()
     ORDER BY l.lane FOR SHARE OF l
+)"
+    )
+}
+
+/// Forgets what workers died with in lanes where an attempt is settled: those of `done`.
+///
+/// It writes nothing to any other lane. The lanes are locked already, and only their one owner gets
+/// that far, who settles in a lane by one call at a time.
+fn cleared(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '"');
+    format!(
+        "cleared AS (
+    UPDATE {lane} l SET abandoned = 0, suspect_id = NULL, suspect_position = NULL,
+        suspect_deaths = 0
+    FROM held h WHERE h.lossy AND l.lane = h.lane AND h.lane IN (SELECT lane FROM done)
 )"
     )
 }
@@ -80,7 +95,8 @@ const SAME: &str =
 /// The claims are joined with their lanes first: lane and position out of two relations, and a plan
 /// made while the table is empty may search the index by position alone, from end to end for each.
 fn published(names: &TableNames) -> String {
-    let (message, held) = (names.quoted("message", '"'), held(names));
+    let message = names.quoted("message", '"');
+    let (held, cleared) = (held(names), cleared(names));
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     format!(
         "WITH {held}, asked AS MATERIALIZED (
@@ -90,8 +106,8 @@ fn published(names: &TableNames) -> String {
         ON u.lease = h.lease
     WHERE {unclaimed}
 ), done AS (
-    DELETE FROM {message} m USING asked a WHERE {SAME} RETURNING a.nth
-)
+    DELETE FROM {message} m USING asked a WHERE {SAME} RETURNING a.nth, a.lane
+), {cleared}
 SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM done),
     pg_current_xact_id()::text::bigint"
     )
@@ -101,6 +117,7 @@ SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM done),
 fn any(names: &TableNames) -> String {
     let [message, parked] = ["message", "parked"].map(|table| names.quoted(table, '"'));
     let (held, dead, behind) = (held(names), dead(names), behind(names));
+    let cleared = cleared(names);
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     let (columns, from_park) = (columns::moved(), columns::moved_from("p", &[]));
     let moved = columns::moved_from("m", &[]);
@@ -113,13 +130,13 @@ fn any(names: &TableNames) -> String {
         ON u.lease = h.lease
     WHERE {unclaimed}
 ), published AS (
-    DELETE FROM {message} m USING asked a WHERE a.ending = 0 AND {SAME} RETURNING a.nth
+    DELETE FROM {message} m USING asked a WHERE a.ending = 0 AND {SAME} RETURNING a.nth, a.lane
 ), failed AS (
     UPDATE {message} m SET attempts = m.attempts + 1, revision = m.revision + 1,
         available_at = clock_timestamp() + a.delay * interval '1 microsecond',
         first_failed_at = coalesce(m.first_failed_at, clock_timestamp()),
         last_error = a.note
-    FROM asked a WHERE a.ending = 1 AND {SAME} RETURNING a.nth
+    FROM asked a WHERE a.ending = 1 AND {SAME} RETURNING a.nth, a.lane
 ), {dead}, {behind}, parking AS (
     DELETE FROM {message} m USING asked a, behind b
     WHERE a.ending = 4 AND a.nth = b.nth AND {SAME} AND (b.topic, b.ordering_key) IN (
@@ -129,11 +146,13 @@ fn any(names: &TableNames) -> String {
 ), parked AS (
     INSERT INTO {parked} ({columns}, parked_at)
     SELECT {from_park}, clock_timestamp() FROM parking p
-)
+), done AS (
+    SELECT nth, lane FROM published UNION ALL SELECT nth, lane FROM failed
+    UNION ALL SELECT nth, lane FROM dying
+), {cleared}
 SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM (
-        SELECT nth FROM published UNION ALL SELECT nth FROM failed
-        UNION ALL SELECT nth FROM dying UNION ALL SELECT nth FROM parking
-    ) done), pg_current_xact_id()::text::bigint"
+        SELECT nth FROM done UNION ALL SELECT nth FROM parking
+    ) applied), pg_current_xact_id()::text::bigint"
     )
 }
 

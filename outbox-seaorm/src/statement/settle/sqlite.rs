@@ -7,11 +7,11 @@ use sea_orm::DatabaseConnection;
 
 use super::kind::{Ending, delay, note, reason};
 use super::part::Part;
-use super::{Write, Written};
+use super::{Write, Written, fence};
 use crate::mapping::columns;
 use crate::statement::claim::unclaimed;
 use crate::statement::clock::micros;
-use crate::statement::json::{hex, json_leases, json_list};
+use crate::statement::json::{hex, json_lanes, json_leases, json_list};
 use crate::store::immediate::Immediate;
 
 /// The statements that settle in one outbox.
@@ -25,6 +25,7 @@ pub(crate) struct Settle {
     close: String,
     behind: String,
     park: String,
+    clear: String,
 }
 
 impl Settle {
@@ -38,6 +39,7 @@ impl Settle {
             close: close(names),
             behind: behind(names),
             park: park(names),
+            clear: clear(names),
         }
     }
 
@@ -59,10 +61,15 @@ impl Write for Writer<'_> {
     async fn write(&self, part: &Part<'_>) -> Result<Written, StoreError> {
         let txn = Immediate::begin(self.db, "settle").await?;
         let leases = [json_leases(part.leases()).into(), txn.now.into()];
-        let held = indices(&txn.numbers(&self.statements.held, leases).await?);
+        let rows = txn.rows(&self.statements.held, leases).await?;
+        let (held, lossy) = fence(&rows)?;
         let claims = [claims(part, &held).into()];
         let found = indices(&txn.numbers(&self.statements.found, claims).await?);
         let applied = self.statements.apply(&txn, part, &found).await?;
+        if !lossy.is_empty() {
+            let lanes = json_lanes(&part.attempted(&lossy, &applied));
+            txn.execute(&self.statements.clear, [lanes.into()]).await?;
+        }
         txn.commit().await?;
         Ok(Written { held, applied, stamp: None })
     }
@@ -129,14 +136,25 @@ impl Settle {
     }
 }
 
-/// Which of the leases `?1` are live at `?2`.
+/// Which of the leases `?1` are live at `?2`, and of each whether workers died with its lane.
 fn held(names: &TableNames) -> String {
     let lane = names.quoted("lane", '"');
     format!(
-        "SELECT k.key FROM json_each(?1) AS k
+        "SELECT k.key, l.abandoned > 0 OR l.suspect_position IS NOT NULL
+FROM json_each(?1) AS k
 JOIN {lane} AS l ON l.lane = json_extract(k.value, '$[0]')
     AND hex(l.token) = json_extract(k.value, '$[1]')
 WHERE l.expires_at > ?2"
+    )
+}
+
+/// Forgets what workers died with in the lanes `?1`.
+fn clear(names: &TableNames) -> String {
+    let lane = names.quoted("lane", '"');
+    format!(
+        "UPDATE {lane} SET abandoned = 0, suspect_id = NULL, suspect_position = NULL,
+    suspect_deaths = 0
+WHERE lane IN (SELECT value FROM json_each(?1))"
     )
 }
 

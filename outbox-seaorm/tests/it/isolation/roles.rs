@@ -19,7 +19,13 @@ pub(crate) type Answers = Told<(usize, Answer)>;
 const LATER: Duration = Duration::from_hours(100);
 
 pub(crate) fn request(lanes: u8) -> LeaseRequest {
-    LeaseRequest { owner: WorkerId::new(), lanes, lease: lasting(LATER), orphans: false }
+    LeaseRequest {
+        owner: WorkerId::new(),
+        lanes,
+        lease: lasting(LATER),
+        orphans: false,
+        counts_abandoned: true,
+    }
 }
 
 /// Leases lanes, and says which.

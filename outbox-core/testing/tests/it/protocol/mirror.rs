@@ -240,7 +240,8 @@ fn window(state: &State, worker: u8, lane: u8) -> &Window {
 }
 
 fn lease_request(owner: WorkerId, lanes: u8, time: Duration) -> LeaseRequest {
-    LeaseRequest { owner, lanes, lease: LeaseTime::new(time).unwrap(), orphans: false }
+    let lease = LeaseTime::new(time).unwrap();
+    LeaseRequest { owner, lanes, lease, orphans: false, counts_abandoned: true }
 }
 
 /// An event id or an ordering key decides the lane, so one is sought that does.
