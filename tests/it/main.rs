@@ -11,6 +11,7 @@ mod architecture;
 mod bad_input;
 mod conformance;
 mod crash;
+mod crash_loop;
 mod function_length;
 mod key_order;
 mod late_answer;

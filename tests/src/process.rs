@@ -61,6 +61,16 @@ impl Process {
         self.stderr.clone()
     }
 
+    /// Its standard output, which can still be read when the process is gone.
+    pub fn printed(&self) -> Output {
+        self.stdout.clone()
+    }
+
+    /// Returns once it has ended, whatever it took.
+    pub async fn gone(&mut self) {
+        self.child.wait().await.expect("a status");
+    }
+
     /// Ends it at once, as a crash does.
     pub async fn kill(mut self) {
         let killed = tokio::time::timeout(PATIENCE, self.child.kill()).await;

@@ -11,7 +11,6 @@ use crate::store_fixture::{HOUR, LEASE, Outbox, SECOND, lasting};
 
 on_all!(store_lease:
     a_lane_is_free_again_at_the_instant_its_lease_ends,
-    a_lane_of_another_owner_that_expired_counts_as_abandoned,
     a_lane_that_was_given_back_can_be_leased_at_once,
     a_lease_of_a_lane_that_was_leased_anew_is_neither_renewed_nor_released,
     a_release_leaves_the_instant_from_which_the_lane_is_free,
@@ -24,7 +23,6 @@ on_all!(store_lease:
     nothing_to_renew_or_release_or_know_is_answered_with_nothing,
     orphans_are_lanes_free_for_longer_than_a_lease_beyond_the_count,
     renewals_are_answered_in_the_order_of_the_request,
-    the_owner_of_an_expired_lane_takes_it_back_without_a_count,
 );
 
 fn lanes(leases: &[LaneLease]) -> Vec<u8> {
@@ -40,10 +38,6 @@ async fn expiry(outbox: &Outbox, lane: u8) -> i64 {
         "expires_at"
     };
     outbox.value(&format!("SELECT {micros} FROM outbox_lane WHERE lane = {lane}")).await
-}
-
-async fn abandoned(outbox: &Outbox, lane: u8) -> i32 {
-    outbox.value(&format!("SELECT abandoned FROM outbox_lane WHERE lane = {lane}")).await
 }
 
 async fn lanes_come_in_order_and_no_more_than_asked_for(database: TestDatabase) {
@@ -182,28 +176,6 @@ async fn a_lease_of_a_lane_that_was_leased_anew_is_neither_renewed_nor_released(
 
     assert_eq!(renewed, []);
     assert_eq!(outbox.store.renew(&new, lasting(LEASE)).await.unwrap(), new);
-}
-
-async fn a_lane_of_another_owner_that_expired_counts_as_abandoned(database: TestDatabase) {
-    let outbox = Outbox::new(database);
-    let leases = outbox.lease(2).await;
-    outbox.store.release(&leases[1..]).await.unwrap();
-    outbox.expire(0).await;
-
-    outbox.other_worker().lease(2).await;
-
-    assert_eq!(abandoned(&outbox, 0).await, 1);
-    assert_eq!(abandoned(&outbox, 1).await, 0, "it was given back");
-}
-
-async fn the_owner_of_an_expired_lane_takes_it_back_without_a_count(database: TestDatabase) {
-    let outbox = Outbox::new(database);
-    outbox.lease(1).await;
-    outbox.expire(0).await;
-
-    outbox.lease(1).await;
-
-    assert_eq!(abandoned(&outbox, 0).await, 0);
 }
 
 async fn orphans_are_lanes_free_for_longer_than_a_lease_beyond_the_count(database: TestDatabase) {

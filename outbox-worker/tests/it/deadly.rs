@@ -21,7 +21,7 @@ const CALL: Duration = Duration::from_millis(500);
 /// One call, as it began.
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
-    /// How many workers had died by then.
+    /// How many workers had died before the one that made it.
     pub(crate) life: usize,
     pub(crate) ids: Vec<EventId>,
     /// Calls under way, this one included.
@@ -38,6 +38,11 @@ pub(crate) struct Deadly {
 impl Deadly {
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap().clone()
+    }
+
+    /// What the next worker sends through.
+    pub(crate) fn of_next_life(self: &Arc<Self>) -> Arc<dyn Publisher> {
+        Arc::new(Life { number: self.deaths(), deadly: Arc::clone(self) })
     }
 
     pub(crate) fn deaths(&self) -> usize {
@@ -59,8 +64,7 @@ impl Deadly {
         loop {
             let dead = self.deaths();
             assert!(dead < 20, "{what}: the workers die for ever");
-            let publisher: Arc<dyn Publisher> = self.clone();
-            let worker = rig.start_with(publisher);
+            let worker = rig.start_with(self.of_next_life());
             let mut deaths = self.deaths.subscribe();
             let dies = within(what, deaths.wait_for(|deaths| *deaths > dead));
             tokio::select! {
@@ -73,21 +77,27 @@ impl Deadly {
     }
 }
 
+#[derive(Debug)]
+struct Life {
+    number: usize,
+    deadly: Arc<Deadly>,
+}
+
 #[async_trait]
-impl Publisher for Deadly {
+impl Publisher for Life {
     fn batch_limit(&self) -> BatchLimit {
         BatchLimit(NonZeroUsize::MIN)
     }
 
     async fn publish(&self, messages: &[OutboxMessage]) -> PublishOutcomes {
-        let under_way = UnderWay::new(&self.under_way);
-        self.calls.lock().unwrap().push(Call {
-            life: self.deaths(),
+        let under_way = UnderWay::new(&self.deadly.under_way);
+        self.deadly.calls.lock().unwrap().push(Call {
+            life: self.number,
             ids: messages.iter().map(|message| message.id).collect(),
             at_once: under_way.count(),
         });
         if messages.iter().any(|message| *message.event_type == *POISON) {
-            self.deaths.send_modify(|deaths| *deaths += 1);
+            self.deadly.deaths.send_modify(|deaths| *deaths += 1);
             std::future::pending::<()>().await;
         }
         tokio::time::sleep(CALL).await;

@@ -81,7 +81,7 @@ pub async fn nothing_is_abandoned_unless_it_is_to_be_counted(fixture: &dyn Store
     second.leases = second.lease_as(&LeaseRequest { counts_abandoned: false, ..request }).await;
 
     let state = told(&second, &record).await;
-    assert_eq!((state.abandoned, state.suspect), (0, suspect(&record, 0)));
+    assert_eq!((state.abandoned, state.suspect), (0, Some(suspect(&record, 0))));
 }
 
 /// Whatever is settled first, the lane can be sent from: all of its losses are forgotten.
@@ -93,7 +93,7 @@ pub async fn a_settled_attempt_clears_its_lane(fixture: &dyn StoreFixture) {
         dies_with(fixture, record.reference).await;
         let worker = Outbox::holding_all(fixture).await;
         let before = told(&worker, &record).await;
-        assert_eq!((before.abandoned, before.suspect), (1, suspect(&record, 1)));
+        assert_eq!((before.abandoned, before.suspect), (1, Some(suspect(&record, 1))));
 
         let settled = worker.settle(&record, kind.clone()).await;
 
@@ -150,7 +150,7 @@ pub async fn a_death_counts_against_the_marked_record(fixture: &dyn StoreFixture
     let fourth = Outbox::holding_all(fixture).await;
 
     let state = told(&fourth, &record).await;
-    assert_eq!((state.abandoned, state.suspect), (3, suspect(&record, 3)));
+    assert_eq!((state.abandoned, state.suspect), (3, Some(suspect(&record, 3))));
 }
 
 /// A mark is its owner's: a successor that dies without one of its own proves nothing.
@@ -162,7 +162,7 @@ pub async fn a_mark_ends_with_its_lease(fixture: &dyn StoreFixture) {
     let third = Outbox::holding_all(fixture).await;
 
     let state = told(&third, &record).await;
-    assert_eq!((state.abandoned, state.suspect), (2, suspect(&record, 1)));
+    assert_eq!((state.abandoned, state.suspect), (2, Some(suspect(&record, 1))));
 }
 
 /// A worker that outlived the send takes its mark back, and dies of something else.
@@ -177,7 +177,7 @@ pub async fn a_mark_that_was_taken_back_counts_nothing(fixture: &dyn StoreFixtur
 
     let third = Outbox::holding_all(fixture).await;
 
-    assert_eq!(told(&third, &record).await.suspect, suspect(&record, 1));
+    assert_eq!(told(&third, &record).await.suspect, Some(suspect(&record, 1)));
 }
 
 /// A worker that gives its lanes back has not died, whatever it had marked.
@@ -191,7 +191,7 @@ pub async fn a_release_counts_no_death(fixture: &dyn StoreFixture) {
 
     let fourth = Outbox::holding_all(fixture).await;
 
-    assert_eq!(told(&fourth, &record).await.suspect, suspect(&record, 1));
+    assert_eq!(told(&fourth, &record).await.suspect, Some(suspect(&record, 1)));
 }
 
 /// Deaths are of one record: the mark of another begins anew.
@@ -204,7 +204,7 @@ pub async fn another_suspect_has_no_deaths(fixture: &dyn StoreFixture) {
 
     let third = Outbox::holding_all(fixture).await;
 
-    assert_eq!(told(&third, &second).await.suspect, suspect(&second, 1));
+    assert_eq!(told(&third, &second).await.suspect, Some(suspect(&second, 1)));
 }
 
 /// A lease that is over, was superseded or given back marks nothing, and its owner learns that.
@@ -276,6 +276,6 @@ async fn told(worker: &Outbox<'_>, record: &OutboxRecord) -> LaneState {
     worker.store.acquired(&[lease]).await.unwrap().remove(0)
 }
 
-fn suspect(record: &OutboxRecord, deaths: u32) -> Option<Suspect> {
-    Some(Suspect { position: record.reference.position, deaths })
+fn suspect(record: &OutboxRecord, deaths: u32) -> Suspect {
+    Suspect { position: record.reference.position, deaths }
 }

@@ -116,8 +116,7 @@ SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM done),
 /// All kinds of outcomes at once, told apart by the number of their [`Ending`].
 fn any(names: &TableNames) -> String {
     let [message, parked] = ["message", "parked"].map(|table| names.quoted(table, '"'));
-    let (held, dead, behind) = (held(names), dead(names), behind(names));
-    let cleared = cleared(names);
+    let [held, dead, behind, cleared] = [held, dead, behind, cleared].map(|part| part(names));
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     let (columns, from_park) = (columns::moved(), columns::moved_from("p", &[]));
     let moved = columns::moved_from("m", &[]);
