@@ -12,7 +12,7 @@ use outbox_testing::{MemoryStore, StoreCall, Times};
 
 use crate::deadly::{Deadly, POISON};
 use crate::logs::listen;
-use crate::rig::{Rig, failure, message, ordered};
+use crate::rig::{Rig, failure, message, ordered, within};
 
 const BEGINS: &str = "workers died again and again";
 const ENDS: &str = "records are sent as usual";
@@ -177,6 +177,38 @@ async fn records_go_one_at_a_time_until_a_record_of_each_lane_is_settled() {
     assert_eq!((lines.with(BEGINS).len(), lines.with(ENDS).len()), (1, 1), "{}", lines.text());
 }
 
+/// What is under way when such lanes are taken over ends first: it may be what kills.
+#[tokio::test(start_paused = true)]
+async fn a_record_goes_alone_only_when_all_sends_before_it_have_ended() {
+    let rig = Rig::new();
+    for _ in 0..100 {
+        rig.store.stage(message("orders"));
+    }
+    abandon(&rig, 2).await;
+    let last = LeaseRequest {
+        owner: WorkerId::new(),
+        lanes: 32,
+        lease: LeaseTime::new(Duration::from_secs(5)).unwrap(),
+        orphans: false,
+        counts_abandoned: true,
+    };
+    rig.store.lease(&last).await.unwrap();
+    let sends = rig.publisher.hold();
+    let worker = rig.start();
+    within("sends of its lanes", rig.publisher.arrived_at_least(1)).await;
+    rig.until("all lanes", |store| {
+        store.lanes().iter().filter(|lane| lane.owner != last.owner).count() == 64
+    })
+    .await;
+    rig.pass(Duration::from_secs(1)).await;
+
+    assert_eq!(rig.store.calls(StoreCall::MarkSuspect), 0);
+    sends.release();
+    rig.until_empty().await;
+    assert!(rig.store.calls(StoreCall::MarkSuspect) > 0);
+    worker.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn two_abandonments_are_no_reason_for_caution() {
     let rig = Rig::new();
@@ -241,7 +273,7 @@ async fn a_record_that_waits_in_a_paused_topic_is_not_blamed_for_kills() {
 
     for sends in 1..=6 {
         let worker = rig.start();
-        rig.publisher.sent_at_least(sends).await;
+        within("one more send", rig.publisher.sent_at_least(sends)).await;
         rig.pass(Duration::from_millis(100)).await;
         worker.kill();
     }
