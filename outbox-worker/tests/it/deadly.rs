@@ -66,10 +66,10 @@ impl Deadly {
             assert!(dead < 20, "{what}: the workers die for ever");
             let worker = rig.start_with(self.of_next_life());
             let mut deaths = self.deaths.subscribe();
-            let dies = within(what, deaths.wait_for(|deaths| *deaths > dead));
+            let death = within(what, deaths.wait_for(|deaths| *deaths > dead));
             tokio::select! {
                 biased;
-                died = dies => drop(died.unwrap()),
+                ended = death => drop(ended.unwrap()),
                 () = rig.until(what, &condition) => return worker,
             }
             worker.kill();

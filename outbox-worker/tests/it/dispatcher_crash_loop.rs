@@ -160,7 +160,7 @@ async fn records_go_one_at_a_time_until_a_record_of_each_lane_is_settled() {
     for _ in 0..200 {
         rig.store.stage(message("orders"));
     }
-    let lanes: HashSet<_> = rig.store.pending().iter().map(|it| it.reference.lane).collect();
+    let of_records: HashSet<_> = rig.store.pending().iter().map(|it| it.reference.lane).collect();
     abandon(&rig, 3).await;
     let harmless = Arc::new(Deadly::default());
 
@@ -168,10 +168,10 @@ async fn records_go_one_at_a_time_until_a_record_of_each_lane_is_settled() {
     rig.until_empty().await;
 
     let calls = harmless.calls();
-    let (alone, as_usual) = calls.split_at(lanes.len());
+    let (alone, as_usual) = calls.split_at(of_records.len());
     assert!(alone.iter().all(|call| call.at_once == 1), "{alone:?}");
     assert!(as_usual.iter().any(|call| call.at_once > 10), "{as_usual:?}");
-    assert_eq!(rig.store.calls(StoreCall::MarkSuspect), lanes.len());
+    assert_eq!(rig.store.calls(StoreCall::MarkSuspect), of_records.len());
     assert_eq!(abandoned(&rig.store).await, 0);
     worker.stop().await;
     assert_eq!((lines.with(BEGINS).len(), lines.with(ENDS).len()), (1, 1), "{}", lines.text());
