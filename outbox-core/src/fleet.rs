@@ -29,6 +29,8 @@ pub struct Fleet {
     pub sharing: u32,
     /// Lanes that the other live workers lack.
     pub wanted: u32,
+    /// Lanes that nobody holds: there is nothing to be leased while there is none.
+    pub free: u8,
     /// As [`Settled::stamp`](crate::Settled::stamp), for a worker that has nothing to settle.
     pub stamp: Option<u64>,
 }

@@ -37,7 +37,9 @@ pub struct DispatcherSettings {
     pub held_bytes: usize,
     /// Reads that may run at once, each over its part of the lanes. Default: 2.
     pub readers: NonZeroU8,
-    /// Longest pause between two reads when there is nothing to do. Default: 1 s.
+    /// Pause between two reads once nothing was found for a while, and up to a tenth more. Together
+    /// with renewals and heartbeats the default makes less than one statement a second. A wake-up
+    /// needs no such pause. Default: 2.5 s.
     #[serde(with = "humantime_serde")]
     pub idle_poll: Duration,
     /// How often the outbox is counted for whoever listens to metrics. Default: 30 s.
@@ -71,7 +73,7 @@ impl Default for DispatcherSettings {
             held_records: DEFAULT_HELD_RECORDS,
             held_bytes: 24 * MIB,
             readers: DEFAULT_READERS,
-            idle_poll: Duration::from_secs(1),
+            idle_poll: Duration::from_millis(2500),
             stats_interval: Duration::from_secs(30),
             drain_timeout: Duration::from_secs(10),
             store_timeout: Duration::from_secs(5),

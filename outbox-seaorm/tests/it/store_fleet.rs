@@ -43,7 +43,7 @@ async fn a_worker_alone_is_the_whole_fleet(database: TestDatabase) {
 
     let fleet = beat(&outbox, &card(Some(64))).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
     let topics: String = outbox.value("SELECT topics FROM outbox_worker").await;
     assert_eq!(topics, r#"["orders","a \"quoted\" one"]"#);
 }
@@ -55,7 +55,7 @@ async fn what_the_others_lack_is_added_up(database: TestDatabase) {
 
     let fleet = beat(&outbox, &card(Some(9))).await;
 
-    assert_eq!(fleet, Fleet { sharing: 3, wanted: 12, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 3, wanted: 12, free: 64, stamp: None });
 }
 
 async fn a_worker_that_takes_no_part_is_not_counted(database: TestDatabase) {
@@ -65,8 +65,8 @@ async fn a_worker_that_takes_no_part_is_not_counted(database: TestDatabase) {
     let sharing = beat(&outbox, &card(Some(0))).await;
     let watching = beat(&outbox, &card(None)).await;
 
-    assert_eq!(sharing, Fleet { sharing: 1, wanted: 0, stamp: None });
-    assert_eq!(watching, Fleet { sharing: 1, wanted: 0, stamp: None });
+    assert_eq!(sharing, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(watching, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
 }
 
 async fn a_later_heartbeat_replaces_the_card(database: TestDatabase) {
@@ -80,7 +80,10 @@ async fn a_later_heartbeat_replaces_the_card(database: TestDatabase) {
     assert_eq!(outbox.count("worker").await, 1);
     let version: String = outbox.value("SELECT version FROM outbox_worker").await;
     assert_eq!(version, "0.2.0");
-    assert_eq!(beat(&outbox, &card(Some(0))).await, Fleet { sharing: 2, wanted: 2, stamp: None });
+    assert_eq!(
+        beat(&outbox, &card(Some(0))).await,
+        Fleet { sharing: 2, wanted: 2, free: 64, stamp: None }
+    );
 }
 
 async fn a_worker_that_is_silent_for_too_long_counts_as_gone(database: TestDatabase) {
@@ -90,7 +93,7 @@ async fn a_worker_that_is_silent_for_too_long_counts_as_gone(database: TestDatab
 
     let fleet = beat(&outbox, &card(Some(0))).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
     assert_eq!(outbox.count("worker").await, 2);
 }
 

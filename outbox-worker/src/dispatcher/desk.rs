@@ -97,7 +97,7 @@ impl Desk {
             credentials: Gate::default(),
             ledgers: (0..readers).map(|_| Ledger::new(now)).collect(),
             readers: vec![Reader::new(parts.settings.idle_poll); readers],
-            fleet: Fleet { sharing: 1, wanted: 0, stamp: None },
+            fleet: Fleet { sharing: 1, ..Fleet::default() },
             has_met_others: false,
             tend_at: now,
             count_at: now,

@@ -37,7 +37,7 @@ impl Pace {
     pub(super) fn found_nothing(&mut self) {
         self.delay = (self.delay * 2).clamp(SHORTEST.min(self.longest), self.longest);
         // Jitter of a tenth keeps workers from polling in step.
-        let pause = self.delay.mul_f64(0.9 + fastrand::f64() / 10.0);
+        let pause = self.delay.mul_f64(1.0 + fastrand::f64() / 10.0);
         self.next = Instant::now() + pause;
     }
 

@@ -252,7 +252,7 @@ async fn steps(
         let pairs = plan.recheck.iter().cloned().zip(states);
         tended.rechecked = pairs.map(|((lease, awaited), state)| (lease, awaited, state)).collect();
     }
-    if held < Lane::COUNT && plan.card.wants_lanes.is_some() {
+    if held < Lane::COUNT && fleet.free > 0 && plan.card.wants_lanes.is_some() {
         // The odd lanes that no even share covers go to whoever asks, unless another lacks some.
         let fair = if fleet.wanted > 0 { fleet.least() } else { fleet.share() };
         lease_more(store, plan, fair.saturating_sub(held), tended).await?;

@@ -175,7 +175,8 @@ macro_rules! store_conformance {
                 a_silent_worker_counts_as_gone
                 a_worker_outside_of_sharing_is_not_counted
                 a_worker_may_stop_sharing
-                a_heartbeat_is_seen_by_every_store;
+                a_heartbeat_is_seen_by_every_store
+                a_heartbeat_tells_how_many_lanes_are_free;
             stats:
                 an_empty_outbox_counts_nothing
                 records_are_counted_by_their_state

@@ -5,13 +5,14 @@ use std::time::Duration;
 use outbox_core::{Fleet, Format, WorkerCard, WorkerId};
 
 use super::fixture::StoreFixture;
+use super::outbox::Outbox;
 use super::sample::{HOUR, SHORT};
 
 /// A worker that shares counts itself and does not count its own wish.
 pub async fn a_worker_counts_itself(fixture: &dyn StoreFixture) {
     let fleet = heartbeat(fixture, &worker(Some(8), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
 }
 
 /// Live workers count each other and what the others lack.
@@ -21,7 +22,7 @@ pub async fn live_workers_count_each_other(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(20), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 3, wanted: 8, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 3, wanted: 8, free: 64, stamp: None });
 }
 
 /// A worker is counted once, by what it said last.
@@ -32,7 +33,7 @@ pub async fn a_worker_counts_by_its_last_word(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(0), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 2, wanted: 2, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 2, wanted: 2, free: 64, stamp: None });
 }
 
 /// A worker that was silent for too long counts as gone.
@@ -42,7 +43,7 @@ pub async fn a_silent_worker_counts_as_gone(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(8), SHORT)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
 }
 
 /// A worker that takes no part in sharing is not counted.
@@ -53,8 +54,8 @@ pub async fn a_worker_outside_of_sharing_is_not_counted(fixture: &dyn StoreFixtu
     let seen_from_inside = heartbeat(fixture, &sharing).await;
     let seen_from_outside = heartbeat(fixture, &worker(None, HOUR)).await;
 
-    assert_eq!(seen_from_inside, Fleet { sharing: 1, wanted: 0, stamp: None });
-    assert_eq!(seen_from_outside, Fleet { sharing: 1, wanted: 4, stamp: None });
+    assert_eq!(seen_from_inside, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(seen_from_outside, Fleet { sharing: 1, wanted: 4, free: 64, stamp: None });
 }
 
 /// A worker that stops sharing is no longer counted.
@@ -65,7 +66,7 @@ pub async fn a_worker_may_stop_sharing(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(0), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
 }
 
 /// A heartbeat through one store is seen through every other.
@@ -75,6 +76,22 @@ pub async fn a_heartbeat_is_seen_by_every_store(fixture: &dyn StoreFixture) {
     let fleet = fixture.reopen().await.heartbeat(&worker(Some(1), HOUR)).await.unwrap();
 
     assert_eq!((fleet.sharing, fleet.wanted), (2, 8));
+}
+
+/// A heartbeat tells how many lanes nobody holds.
+pub async fn a_heartbeat_tells_how_many_lanes_are_free(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let free = async || heartbeat(fixture, &worker(Some(0), HOUR)).await.free;
+    outbox.lease(10, SHORT).await;
+    let leases = outbox.lease(20, HOUR).await;
+
+    let held = free().await;
+    outbox.release(&leases[..4]).await;
+    let given_back = free().await;
+    fixture.pass(SHORT * 2).await;
+    let run_out = free().await;
+
+    assert_eq!((held, given_back, run_out), (34, 38, 48));
 }
 
 pub(super) fn worker(wants_lanes: Option<u8>, alive_for: Duration) -> WorkerCard {

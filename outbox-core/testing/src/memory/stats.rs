@@ -24,7 +24,9 @@ impl State {
 
     pub(super) fn heartbeat(&mut self, worker: &WorkerCard, now: DateTime<Utc>) -> Fleet {
         self.workers.insert(worker.id, Sighting { card: worker.clone(), seen_at: now });
-        let mut fleet = Fleet { stamp: self.stamp(), ..Fleet::default() };
+        let free = self.lanes.values().filter(|slot| !slot.is_live(now)).count();
+        let free = u8::try_from(free).unwrap_or(u8::MAX);
+        let mut fleet = Fleet { free, stamp: self.stamp(), ..Fleet::default() };
         for Sighting { card, seen_at } in self.workers.values() {
             let alive = later(*seen_at, card.alive_for) > now;
             let Some(lacks) = card.wants_lanes.filter(|_| alive) else { continue };

@@ -9,7 +9,7 @@ pub(crate) mod sqlite;
 
 use std::time::Duration;
 
-use outbox_core::{Fleet, StoreError, WorkerCard};
+use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::{DbErr, QueryResult};
 
 use crate::mapping::failed;
@@ -17,14 +17,26 @@ use crate::mapping::failed;
 /// After how long without a sign of life a worker is forgotten.
 const FORGOTTEN: Duration = Duration::from_hours(24);
 
-/// The fleet out of a row that counts the *other* live workers that share, and what they lack.
+/// Which lanes can be leased, at this instant.
+fn free(names: &TableNames, quote: char, now: &str) -> String {
+    let lane = names.quoted("lane", quote);
+    format!(
+        "(SELECT count(*) FROM {lane} AS l
+WHERE l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= {now})"
+    )
+}
+
+/// The fleet out of a row that counts the *other* live workers that share, what they lack, and the
+/// lanes that are free.
 fn fleet(worker: &WorkerCard, row: &QueryResult) -> Result<Fleet, StoreError> {
     let read = || {
         let others: i64 = row.try_get_by_index(0)?;
         let wanted: i64 = row.try_get_by_index(1)?;
+        let free: i64 = row.try_get_by_index(2)?;
         let sharing = others + i64::from(worker.wants_lanes.is_some());
         let number = |count: i64| u32::try_from(count.max(0)).unwrap_or(u32::MAX);
-        Ok(Fleet { sharing: number(sharing), wanted: number(wanted), stamp: None })
+        let free = u8::try_from(free).unwrap_or(u8::MAX);
+        Ok(Fleet { sharing: number(sharing), wanted: number(wanted), free, stamp: None })
     };
     read().map_err(|error: DbErr| failed("heartbeat")(error))
 }

@@ -3,7 +3,7 @@
 use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::{ConnectionTrait, DatabaseConnection, Value};
 
-use super::{FORGOTTEN, fleet, topics};
+use super::{FORGOTTEN, fleet, free, topics};
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::micros;
 use crate::store::brief::{Brief, repeated, statement};
@@ -37,7 +37,7 @@ impl Heartbeat {
         let values = [micros(worker.alive_for).into(), micros(FORGOTTEN).into(), id];
         let row = db.query_one_raw(statement(&self.others, values)).await;
         let row = row.map_err(failed("heartbeat"))?.ok_or_else(|| unreadable("heartbeat"))?;
-        let forgotten: i64 = row.try_get_by_index(2).map_err(failed("heartbeat"))?;
+        let forgotten: i64 = row.try_get_by_index(3).map_err(failed("heartbeat"))?;
         if forgotten > 0 {
             repeated(|| self.forget(db)).await?;
         }
@@ -79,8 +79,9 @@ ON DUPLICATE KEY UPDATE version = VALUES(version), max_format = VALUES(max_forma
 /// The other live workers that take part in sharing, and how many are to be forgotten.
 fn others(names: &TableNames) -> String {
     let worker = names.quoted("worker", '`');
+    let free = free(names, '`', "UTC_TIMESTAMP(6)");
     format!(
-        "SELECT COUNT(w.alive), CAST(COALESCE(SUM(w.alive), 0) AS SIGNED),
+        "SELECT COUNT(w.alive), CAST(COALESCE(SUM(w.alive), 0) AS SIGNED), {free},
     CAST(COALESCE(SUM(w.silent), 0) AS SIGNED)
 FROM (
     SELECT IF(seen_at > UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND, wants_lanes, NULL)

@@ -3,7 +3,7 @@
 use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::{FORGOTTEN, fleet, topics};
+use super::{FORGOTTEN, fleet, free, topics};
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::micros;
 
@@ -35,7 +35,7 @@ impl Heartbeat {
         let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.text, values);
         let rows = db.query_all_raw(statement).await.map_err(failed("heartbeat"))?;
         let row = rows.first().ok_or_else(|| unreadable("heartbeat"))?;
-        let stamp: i64 = row.try_get_by_index(2).map_err(failed("heartbeat"))?;
+        let stamp: i64 = row.try_get_by_index(3).map_err(failed("heartbeat"))?;
         let stamp = u64::try_from(stamp).map_err(|_| unreadable("heartbeat"))?;
         Ok(Fleet { stamp: Some(stamp), ..fleet(worker, row)? })
     }
@@ -47,6 +47,7 @@ impl Heartbeat {
 /// must not wait for each other.
 fn heartbeat(names: &TableNames) -> String {
     let worker = names.quoted("worker", '"');
+    let free = free(names, '"', "statement_timestamp()");
     format!(
         "WITH own AS (
     INSERT INTO {worker}
@@ -63,7 +64,7 @@ fn heartbeat(names: &TableNames) -> String {
         ORDER BY w.id FOR UPDATE SKIP LOCKED
     )
 )
-SELECT count(*), coalesce(sum(w.wants_lanes), 0), pg_current_xact_id()::text::bigint
+SELECT count(*), coalesce(sum(w.wants_lanes), 0), {free}, pg_current_xact_id()::text::bigint
 FROM {worker} w
 WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
     AND w.seen_at > statement_timestamp() - $6 * interval '1 microsecond'"

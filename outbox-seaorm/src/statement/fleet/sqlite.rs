@@ -3,8 +3,8 @@
 use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::DatabaseConnection;
 
-use super::{FORGOTTEN, fleet, topics};
-use crate::mapping::unreadable;
+use super::{FORGOTTEN, fleet, free, topics};
+use crate::mapping::{failed, unreadable};
 use crate::statement::clock::micros;
 use crate::store::immediate::Immediate;
 
@@ -37,11 +37,15 @@ impl Heartbeat {
             txn.now.into(),
         ];
         txn.execute(&self.beat, card).await?;
-        let forgotten = txn.now - micros(FORGOTTEN);
-        txn.execute(&self.forget, [id.clone().into(), forgotten.into()]).await?;
-        let alive = txn.now - micros(worker.alive_for);
-        let rows = txn.rows(&self.others, [id.into(), alive.into()]).await?;
-        let fleet = fleet(worker, rows.first().ok_or_else(|| unreadable("heartbeat"))?)?;
+        let (alive, silent) = (txn.now - micros(worker.alive_for), txn.now - micros(FORGOTTEN));
+        let values = [id.clone().into(), alive.into(), txn.now.into(), silent.into()];
+        let rows = txn.rows(&self.others, values).await?;
+        let row = rows.first().ok_or_else(|| unreadable("heartbeat"))?;
+        let forgotten: i64 = row.try_get_by_index(3).map_err(failed("heartbeat"))?;
+        if forgotten > 0 {
+            txn.execute(&self.forget, [id.into(), silent.into()]).await?;
+        }
+        let fleet = fleet(worker, row)?;
         txn.commit().await?;
         Ok(fleet)
     }
@@ -62,11 +66,14 @@ fn forget(names: &TableNames) -> String {
     format!("DELETE FROM {worker} WHERE id <> ?1 AND seen_at < ?2")
 }
 
-/// The other live workers that take part in sharing.
+/// The other live workers that take part in sharing, and how many are to be forgotten.
 fn others(names: &TableNames) -> String {
-    let worker = names.quoted("worker", '"');
+    let (worker, free) = (names.quoted("worker", '"'), free(names, '"', "?3"));
     format!(
-        "SELECT count(*), coalesce(sum(wants_lanes), 0) FROM {worker}
-WHERE id <> ?1 AND wants_lanes IS NOT NULL AND seen_at > ?2"
+        "SELECT count(w.alive), coalesce(sum(w.alive), 0), {free}, coalesce(sum(w.silent), 0)
+FROM (
+    SELECT CASE WHEN seen_at > ?2 THEN wants_lanes END AS alive, seen_at < ?4 AS silent
+    FROM {worker} WHERE id <> ?1
+) AS w"
     )
 }

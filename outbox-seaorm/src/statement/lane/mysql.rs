@@ -41,7 +41,7 @@ impl Lanes {
             due: due(names),
             take: take(names),
             mark: mark(names),
-            held: held(names, "FOR UPDATE"),
+            held: held(names, ""),
             renew: renew(names),
             release: release(names),
             names: names.clone(),
@@ -129,8 +129,8 @@ impl Lanes {
         repeated(|| self.try_renew(db, asked, lease)).await
     }
 
-    /// What is held is told by the lock, and not by the number of rows that changed: a renewal that
-    /// sets the expiry to what it is changes none.
+    /// The driver counts rows that were found, not rows that changed: a renewal that sets the expiry
+    /// to what it is changes none.
     async fn try_renew(
         &self,
         db: &DatabaseConnection,
@@ -138,14 +138,16 @@ impl Lanes {
         lease: LeaseTime,
     ) -> Result<Vec<LaneLease>, StoreError> {
         let ordered = in_order(asked);
+        let leases = || Value::from(json_leases(&ordered));
         let txn = Brief::begin(db, "renew").await?;
-        let held = txn.indices(&self.held, [json_leases(&ordered).into()]).await?;
-        let held: Vec<LaneLease> =
-            held.into_iter().filter_map(|at| ordered.get(at)).copied().collect();
-        if !held.is_empty() {
-            let values = [json_leases(&held).into(), micros(lease.duration()).into()];
-            txn.execute(&self.renew, values).await?;
-        }
+        let values = [leases(), micros(lease.duration()).into()];
+        let held = if txn.execute(&self.renew, values).await? == ordered.len() as u64 {
+            ordered
+        } else {
+            // Those that were renewed are locked and live.
+            let held = txn.indices(&self.held, [leases()]).await?;
+            held.into_iter().filter_map(|at| ordered.get(at)).copied().collect()
+        };
         txn.commit().await?;
         Ok(still_held(asked, &held))
     }
@@ -308,13 +310,14 @@ pub(in crate::statement) const LEASES: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
     nth FOR ORDINALITY, lane SMALLINT PATH '$[0]', token CHAR(32) PATH '$[1]'
 )) AS k";
 
-/// Of lanes that are locked.
+/// Locks the lanes in their order, as the fence does.
 fn renew(names: &TableNames) -> String {
     let (lane, leases) = (names.quoted("lane", '`'), LEASES);
     format!(
         "UPDATE {leases}
 STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
-SET l.expires_at = GREATEST(l.expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)"
+SET l.expires_at = GREATEST(l.expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+WHERE l.expires_at > UTC_TIMESTAMP(6)"
     )
 }
 
