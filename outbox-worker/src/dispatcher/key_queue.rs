@@ -152,9 +152,11 @@ impl KeyQueue {
     }
 
     /// Whether no record is wanted, as one that failed is awaited. One that others hold by a claim is
-    /// new when it comes, and would not be read then.
+    /// new when it comes, and would not be read then. Nor would one that was let go of and comes before
+    /// the one that failed, as one that was scheduled may leave it behind: each would wait for the other.
     fn wants_none(&self) -> bool {
-        self.awaits_failed() && self.claimed.is_empty()
+        let shed_before = self.shed.first().is_some_and(|shed| Some(shed) < self.failed.first());
+        self.awaits_failed() && self.claimed.is_empty() && !shed_before
     }
 
     fn awaits_failed(&self) -> bool {

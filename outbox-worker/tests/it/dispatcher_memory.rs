@@ -297,3 +297,26 @@ async fn a_key_whose_records_go_through_several_transports_is_in_order() {
         worker.stop().await;
     }
 }
+
+/// A scheduled record that is read first and fails must not wait for an earlier one of its key that
+/// left the memory, which waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_scheduled_record_that_failed_and_an_earlier_one_do_not_wait_for_each_other() {
+    let mut rig = Rig::new();
+    rig.settings.read_records = NonZeroU32::MIN;
+    rig.settings.held_records = NonZeroUsize::MIN.saturating_add(1);
+    let soon = Schedule::After(Duration::from_secs(1));
+    rig.store.stage(ordered("orders", "7"));
+    rig.store.stage_for(ordered("orders", "7"), soon);
+    rig.pass(Duration::from_secs(2)).await;
+    rig.publisher.fail_next(failure(FailureKind::Transient));
+    let sending = rig.publisher.hold();
+
+    let worker = rig.start();
+    rig.publisher.arrived_at_least(1).await;
+    rig.pass(Duration::from_secs(1)).await;
+    sending.release();
+    rig.until_empty().await;
+
+    worker.stop().await;
+}
