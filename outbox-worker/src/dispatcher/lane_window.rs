@@ -239,7 +239,7 @@ impl LaneWindow {
         }
     }
 
-    /// Failed records that must come back by themselves when they are due, by key.
+    /// Failed records that must come back by themselves when they are due, in order of position.
     pub(super) fn awaited(&self) -> Vec<(KeyRef, Position)> {
         let mut awaited = Vec::new();
         for (key, queue) in &self.keys {
@@ -248,6 +248,7 @@ impl LaneWindow {
                 .filter(|position| !self.knows(*position) && self.claims.is_decided(*position));
             awaited.extend(out_of_sight.map(|position| (key.clone(), position)));
         }
+        awaited.sort_unstable_by_key(|(_, position)| *position);
         awaited
     }
 

@@ -69,7 +69,7 @@ impl LaneWindow {
         }
     }
 
-    /// Records of keys that may go now, because the lane is read far enough.
+    /// Records of keys that may go now, because the lane is read far enough, in order of position.
     pub(in crate::dispatcher) fn freed(&mut self) -> Vec<Entry> {
         let (known, left_out) = (&self.known, &self.left_out);
         let mut freed = Vec::new();
@@ -81,6 +81,7 @@ impl LaneWindow {
             freed.extend(queue.read_up_to(read_to, |at| known.contains_key(&at)));
             !queue.is_idle()
         });
+        freed.sort_unstable_by_key(Entry::position);
         freed
     }
 
