@@ -46,3 +46,4 @@ mod publisher_time_limit;
 mod publisher_topics;
 mod rig;
 mod settings;
+mod simulation;
