@@ -65,8 +65,9 @@ impl<'a> OpenCall<'a> {
         let mut sends = Vec::new();
         for message in messages {
             let (event, at) = (line.world.plan.event_of(message.id), message.lane());
-            let epoch = state.held[&(worker, at)];
-            let send = Send { event, call, worker, lane: at, epoch };
+            let (epoch, told) = state.held[&(worker, at)];
+            let is_fresh = told == state.now();
+            let send = Send { event, call, worker, lane: at, epoch, is_fresh };
             state.check_send(&send, line.world.plan.settings.publish_timeout);
             sends.push(send);
         }

@@ -43,7 +43,7 @@ impl Claimant {
         state.note(Fact::Claimed { event, until });
         let call = state.next_call();
         let (worker, lane) = (Worker(0), record.lane);
-        let send = Send { event, call, worker, lane, epoch: NO_LEASE };
+        let send = Send { event, call, worker, lane, epoch: NO_LEASE, is_fresh: false };
         let answer = match end {
             ClaimEnd::Completed | ClaimEnd::SentAndRunsOut => Some(Answer::Accepted),
             ClaimEnd::Failed => Some(Answer::Failed(FailureKind::Transient)),

@@ -58,7 +58,16 @@ fn window(
     }
     let stopping = journal[..from].iter().any(|entry| stops(&entry.fact, &first));
     let mut fate = Fate { send: first, answered: false, missed: false, stopping };
-    journal[from..until].iter().find_map(|entry| fate.window(&entry.fact))
+    let between = &journal[from..until];
+    let window = between.iter().find_map(|entry| fate.window(&entry.fact));
+    let settles = |entry: &Entry| is_about(&entry.fact, &first);
+    let unknown = first.is_fresh && !between.iter().any(settles);
+    window.or(unknown.then_some(Window::Lease))
+}
+
+/// Whether an outcome of the send was to be written under its lease.
+fn is_about(fact: &Fact, send: &Send) -> bool {
+    matches!(fact, Fact::Settled { event, epoch, .. } if (*event, *epoch) == (send.event, send.epoch))
 }
 
 /// Whether the lease of a send had ended when the broker took its message.

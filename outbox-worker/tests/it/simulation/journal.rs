@@ -105,6 +105,9 @@ pub(super) struct Send {
     pub(super) lane: Lane,
     /// The lease under which it is sent.
     pub(super) epoch: Epoch,
+    /// It begins at the instant in which the worker is told of the lease: its loop may not know of it
+    /// yet, and send under the one before.
+    pub(super) is_fresh: bool,
 }
 
 /// How a send ended for the worker.
@@ -209,7 +212,7 @@ impl fmt::Display for Fact {
 
 impl fmt::Display for Send {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { event, call, worker, lane, epoch } = self;
+        let Self { event, call, worker, lane, epoch, .. } = self;
         write!(f, "{event}: {call} of {worker} under {epoch} of lane {lane}")
     }
 }

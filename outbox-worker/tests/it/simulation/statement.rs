@@ -126,8 +126,8 @@ impl Line {
     pub(super) fn learn(&self, leases: &[LaneLease]) {
         let mut state = self.world.state();
         for lease in leases {
-            let epoch: Epoch = state.epoch(lease);
-            state.held.insert((self.worker, lease.lane), epoch);
+            let told: (Epoch, _) = (state.epoch(lease), state.now());
+            state.held.insert((self.worker, lease.lane), told);
         }
     }
 }

@@ -35,8 +35,8 @@ pub(super) struct State {
     pub(super) lanes: BTreeMap<Lane, LaneTruth>,
     /// Leases since whose last renewal the database's clock has stepped, of which no owner knows.
     pub(super) cut: HashSet<Epoch>,
-    /// Under which lease a worker believes to hold a lane.
-    pub(super) held: HashMap<(Worker, Lane), Epoch>,
+    /// Under which lease a worker believes to hold a lane, and when it was told.
+    pub(super) held: HashMap<(Worker, Lane), (Epoch, Duration)>,
     now: Duration,
     database: Duration,
     /// How far the database's clock has stepped ahead.
@@ -124,6 +124,10 @@ impl World {
 impl State {
     pub(super) fn note(&mut self, fact: Fact) {
         self.journal.push(Entry { at: self.now, database: self.database, fact });
+    }
+
+    pub(super) const fn now(&self) -> Duration {
+        self.now
     }
 
     pub(super) const fn database(&self) -> Duration {
