@@ -39,7 +39,7 @@ impl LeftOut {
         lowest
     }
 
-    /// Reads all of it from before this floor: something appeared there, and it may be of these.
+    /// Reads all of it from this floor if not from one below: what is there may be of these.
     pub(super) fn rewind(&mut self, floor: Position) {
         for below in self.0.values_mut() {
             *below = floor.min(*below);

@@ -19,6 +19,9 @@ impl LaneWindow {
         if let Some(floor) = again {
             self.floor = self.floor.min(floor);
             self.read_to = self.read_to.min(floor);
+            // What stays left out may have been hidden by what is wanted again, from there on: the
+            // reads that follow pass it once more.
+            self.left_out.rewind(floor);
         }
         for destination in destinations {
             self.left_out.add_below(destination.clone(), self.floor);
