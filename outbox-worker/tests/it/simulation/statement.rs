@@ -2,10 +2,11 @@
 
 use futures_util::FutureExt as _;
 use outbox_core::{
-    Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, Outcome, ReadRequest,
-    Settled, StoreError, WorkerCard,
+    Batch, DeadReason, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, Outcome,
+    ReadRequest, Settled, StoreError, WorkerCard,
 };
 
+use super::fault::Fault;
 use super::journal::{Effect, Epoch, Fact, Written};
 use super::line::Line;
 use super::world::LaneTruth;
@@ -119,7 +120,11 @@ impl Line {
         if effect == Effect::Applied && !state.lanes.get(&lane).is_some_and(live) {
             state.violations.push(format!("{event} was settled under {epoch}, which was over"));
         }
-        state.note(Fact::Settled { event, epoch, outcome: Written::from(&outcome.kind), effect });
+        let outcome = Written::from(&outcome.kind);
+        if outcome == Written::Dead(DeadReason::Undecodable) {
+            state.meet_quietly(Fault::Undecodable);
+        }
+        state.note(Fact::Settled { event, epoch, outcome, effect });
     }
 
     /// The lease under which a message of this lane is sent: the last that the worker was told of.
