@@ -5,7 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use outbox_core::{
     Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxRecord, OutboxStats,
-    OutboxStore, Outcome, OutcomeKind, ReadMark, ReadRequest, Settled, StoreError, WorkerCard,
+    OutboxStore, Outcome, OutcomeKind, ReadMark, ReadRequest, RecordRef, Settled, StoreError,
+    WorkerCard,
 };
 use outbox_testing::MemoryStore;
 
@@ -134,6 +135,14 @@ impl OutboxStore for Mistaken {
 
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
         self.store.acquired(leases).await
+    }
+
+    async fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Result<bool, StoreError> {
+        self.store.mark_suspect(lease, record).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {

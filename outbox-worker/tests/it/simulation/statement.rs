@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use outbox_core::{
     Batch, DeadReason, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, Outcome,
-    ReadRequest, Settled, StoreError, WorkerCard,
+    ReadRequest, RecordRef, Settled, StoreError, WorkerCard,
 };
 
 use super::fault::Fault;
@@ -73,6 +73,14 @@ impl Line {
 
     pub(super) fn acquired(&self, leases: &[LaneLease]) -> Answer<Vec<LaneState>> {
         at_once(self.store.acquired(leases))
+    }
+
+    pub(super) fn mark_suspect(
+        &self,
+        lease: &LaneLease,
+        record: Option<RecordRef>,
+    ) -> Answer<bool> {
+        at_once(self.store.mark_suspect(lease, record))
     }
 
     pub(super) fn read(&self, request: &ReadRequest) -> Answer<Batch> {

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use outbox_core::{
     Batch, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime, OutboxStats, OutboxStore, Outcome,
-    ReadRequest, Settled, StoreError, StoreErrorKind, WorkerCard,
+    ReadRequest, RecordRef, Settled, StoreError, StoreErrorKind, WorkerCard,
 };
 use outbox_testing::StoreCall;
 
@@ -96,6 +96,11 @@ impl OutboxStore for SimulatedStore {
         let states = self.call(StoreCall::Acquired, move |line| line.acquired(&asked)).await?;
         self.0.learn(leases);
         Ok(states)
+    }
+
+    async fn mark_suspect(&self, lease: &LaneLease, record: Option<RecordRef>) -> Answer<bool> {
+        let lease = *lease;
+        self.call(StoreCall::MarkSuspect, move |line| line.mark_suspect(&lease, record)).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Answer<Batch> {
