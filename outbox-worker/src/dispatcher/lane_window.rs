@@ -153,7 +153,13 @@ impl LaneWindow {
         if let Extent::Reached(reached) = extent {
             self.cursor = self.cursor.max(reached);
         }
-        self.exhausted = fresh.is_empty() && seen == Position(i64::MAX) && !self.rewound;
+        let to_the_end = match extent {
+            Extent::All => true,
+            // A look that gets nowhere has nothing before it.
+            Extent::Reached(reached) => reached <= from || reached == Position(i64::MAX),
+            Extent::ToLast => false,
+        };
+        self.exhausted = fresh.is_empty() && to_the_end && !self.rewound;
         // One that began behind the new floor, or left out a record that is not held any more, says
         // nothing.
         if !self.rewound {

@@ -27,6 +27,8 @@ pub(super) struct ReadTicket {
     reader: usize,
     due_only: bool,
     withholds: bool,
+    /// Whether lanes were left for the next read.
+    is_part: bool,
     begun: Instant,
     lanes: Vec<(LaneRead, LeaseToken)>,
 }
@@ -53,13 +55,26 @@ impl ReadTicket {
 pub(super) struct Reader {
     pub(super) pace: Pace,
     running: bool,
+    /// Number of the lane to begin with where not all are read at once.
+    from: u8,
+    /// Bytes of the largest record of late.
+    largest: usize,
 }
 
 impl Reader {
     pub(super) fn new(idle_poll: Duration) -> Self {
-        Self { pace: Pace::new(idle_poll), running: false }
+        Self { pace: Pace::new(idle_poll), running: false, from: 0, largest: LARGE }
+    }
+
+    /// Remembers how large records are, and forgets it by and by.
+    fn saw(&mut self, batch: &Batch) {
+        let sizes = batch.records.iter().map(|record| record.message.size());
+        self.largest = sizes.max().unwrap_or_default().max(self.largest / 2);
     }
 }
+
+/// What a record may be until some were seen: as much as brokers take.
+const LARGE: usize = 1024 * 1024;
 
 /// Due records that are read even when memory is full. A failed record holds back its whole key, so
 /// what waits behind it must not keep it from being read again.
@@ -123,17 +138,15 @@ impl Desk {
         let Some((records, due_only)) = self.room() else {
             return self.readers[reader].pace.wait_for_room();
         };
-        let mine = |lane: Lane| usize::from(lane.number()) % parts == reader;
+        let (chosen, is_part) = self.choose_lanes(now, reader, parts);
         let destinations: Vec<Withheld> = self.destinations.withheld().collect();
         let mut without: HashSet<Withheld> = HashSet::new();
         let (begun, lanes) = (now, Vec::new());
-        let mut ticket = ReadTicket { reader, due_only, withholds: false, begun, lanes };
+        let mut ticket = ReadTicket { reader, due_only, withholds: false, is_part, begun, lanes };
         let mut known = Vec::new();
         let mut lanes = Vec::new();
-        for (lane, window) in &mut self.lanes {
-            if !mine(*lane) || !window.may_be_read(now) {
-                continue;
-            }
+        for lane in chosen {
+            let Some(window) = self.lanes.get_mut(&lane) else { continue };
             window.withhold(&destinations);
             without.extend(window.withheld().cloned());
             let read = window.begin_read();
@@ -158,6 +171,26 @@ impl Desk {
             spans::found(answer.as_ref().map_or(0, |batch| batch.records.len()));
             Answer::Read(answer)
         });
+    }
+
+    /// The lanes of the next read, and whether others are left for the one after it.
+    ///
+    /// Each lane gives a record, however large. So there are only as many lanes in a read as there is
+    /// room for the largest record of late, and reads go through them in turn.
+    fn choose_lanes(&mut self, now: Instant, reader: usize, parts: usize) -> (Vec<Lane>, bool) {
+        let mine = |lane: &Lane| usize::from(lane.number()) % parts == reader;
+        let open = self.lanes.iter().filter(|(lane, window)| mine(lane) && window.may_be_read(now));
+        let mut lanes: Vec<Lane> = open.map(|(lane, _)| *lane).collect();
+        let Reader { from, largest, .. } = self.readers[reader];
+        let bytes = usize::try_from(self.parts.settings.read_bytes).unwrap_or(usize::MAX);
+        let most = (bytes / largest.max(1)).max(1);
+        let is_part = lanes.len() > most;
+        if is_part {
+            lanes.sort_by_key(|lane| (lane.number() < from, *lane));
+            self.readers[reader].from = lanes[most].number();
+            lanes.truncate(most);
+        }
+        (lanes, is_part)
     }
 
     /// Lets go of what cannot be sent now if half of the memory is taken.
@@ -203,12 +236,13 @@ impl Desk {
         self.reading.worked(&self.parts);
         let (records, took) = (batch.records.len(), ticket.begun.elapsed());
         self.parts.measure(&Measurement::Read { records, took });
+        self.readers[ticket.reader].saw(&batch);
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let extents = ticket.extents(&batch);
         let highest = batch.records.iter().map(|record| record.reference.position).max();
         let mut answers = by_lane(batch);
-        let mut fresh = false;
+        let mut fresh = ticket.is_part;
         for ((read, token), extent) in ticket.lanes.into_iter().zip(extents) {
             let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
             if window.lease.token != token {

@@ -115,11 +115,12 @@ async fn each_change_of_a_breaker_is_told_once_and_shown_in_health() {
     rig.publisher.fail_when(broken, Times::First(6), failure(FailureKind::Destination));
     // All in one call.
     rig.settings.readers = NonZeroU8::MIN;
+    let (worker, recorder, health) = start(&rig);
+    rig.pass(Duration::from_secs(1)).await;
     for _ in 0..5 {
         rig.store.stage(message("broken"));
     }
 
-    let (worker, recorder, health) = start(&rig);
     rig.publisher.sent_at_least(1).await;
     rig.pass(Duration::from_millis(100)).await;
     let ill = health.report();

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU8;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use outbox_core::{FailureKind, OutboxMessage};
 use outbox_worker::{TraceLink, TraceOrigin};
@@ -13,7 +14,8 @@ use crate::rig::{Rig, Worker, failure, message};
 const ONE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 const OTHER: &str = "00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
-/// With one reader, what was staged before it begins goes in one call.
+/// With one reader, what is staged at one instant goes in one call, once the worker knows that
+/// records are small.
 fn rig() -> Rig {
     let mut rig = Rig::new();
     rig.settings.readers = NonZeroU8::MIN;
@@ -24,11 +26,12 @@ fn rig() -> Rig {
 async fn each_phase_has_a_span_with_the_fields_of_the_conventions() {
     let (lines, _logging) = listen_to_spans();
     let rig = rig();
+    let worker = rig.start();
+    rig.pass(Duration::from_secs(1)).await;
     for _ in 0..3 {
         rig.store.stage(message("orders"));
     }
 
-    let worker = rig.start();
     rig.until_empty().await;
     worker.stop().await;
 
@@ -97,14 +100,15 @@ fn traced(traceparent: &str) -> OutboxMessage {
 async fn a_send_is_joined_with_each_trace_of_its_messages_once() {
     let (_lines, _logging) = listen_to_spans();
     let rig = rig();
+    let links = Arc::new(Links::default());
+    let builder = rig.dispatcher(Arc::new(rig.publisher.clone())).traces(links.clone());
+    let worker = Worker::of(builder);
+    rig.pass(Duration::from_secs(1)).await;
     for traceparent in [ONE, ONE, OTHER] {
         rig.store.stage(traced(traceparent));
     }
     rig.store.stage(message("orders"));
-    let links = Arc::new(Links::default());
-    let builder = rig.dispatcher(Arc::new(rig.publisher.clone())).traces(links.clone());
 
-    let worker = Worker::of(builder);
     rig.until_empty().await;
     rig.store.stage(message("orders"));
     rig.until_empty().await;

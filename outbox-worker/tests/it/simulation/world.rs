@@ -35,6 +35,8 @@ pub(super) struct State {
     pub(super) lanes: BTreeMap<Lane, LaneTruth>,
     /// Leases since whose last renewal the database's clock has stepped, of which no owner knows.
     pub(super) cut: HashSet<Epoch>,
+    /// Calls under such a lease.
+    pub(super) under_cut: HashSet<Call>,
     /// Under which lease a worker believes to hold a lane, and when it was told.
     pub(super) held: HashMap<(Worker, Lane), (Epoch, Duration)>,
     now: Duration,
@@ -70,6 +72,7 @@ impl World {
             late: Vec::new(),
             lanes: BTreeMap::new(),
             cut: HashSet::new(),
+            under_cut: HashSet::new(),
             held: HashMap::new(),
             now: Duration::ZERO,
             database: Duration::ZERO,
@@ -233,6 +236,9 @@ impl State {
         let outlasts =
             lane.is_some_and(|lane| lane.epoch == send.epoch && lane.ends >= self.database + limit);
         let excused = self.cut.contains(&send.epoch);
+        if !outlasts && excused {
+            self.under_cut.insert(send.call);
+        }
         if !outlasts && !excused && self.thawed.get(&send.worker) != Some(&self.now) {
             self.violations.push(format!("{send} began under a lease that was over"));
         }

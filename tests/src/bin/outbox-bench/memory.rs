@@ -83,10 +83,9 @@ async fn peak_of(mut child: Child) -> Done<f64> {
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<f64>().ok());
         peak = kib.map_or(peak, |kib| kib / 1024.0);
-        match tokio::time::timeout(Duration::from_millis(10), child.wait()).await {
-            Ok(ended) if ended?.success() => return Ok(peak),
-            Ok(_) => return Err("the worker failed".into()),
-            Err(_) => {}
-        }
+        let Ok(ended) = tokio::time::timeout(Duration::from_millis(10), child.wait()).await else {
+            continue;
+        };
+        return if ended?.success() { Ok(peak) } else { Err("the worker failed".into()) };
     }
 }
