@@ -59,17 +59,30 @@ pub(super) struct Reader {
     from: u8,
     /// Bytes of the largest record of late.
     largest: usize,
+    /// How many lanes were read since one had anything.
+    barren: usize,
 }
 
 impl Reader {
     pub(super) fn new(idle_poll: Duration) -> Self {
-        Self { pace: Pace::new(idle_poll), running: false, from: 0, largest: LARGE }
+        Self { pace: Pace::new(idle_poll), running: false, from: 0, largest: LARGE, barren: 0 }
     }
 
-    /// Remembers how large records are, and forgets it by and by.
-    fn saw(&mut self, batch: &Batch) {
+    /// Remembers how large records are. Says whether the lanes that were left may have some: once
+    /// all of them in turn had none, the next read is of all at once.
+    fn saw(&mut self, ticket: &ReadTicket, batch: &Batch) -> bool {
         let sizes = batch.records.iter().map(|record| record.message.size());
-        self.largest = sizes.max().unwrap_or_default().max(self.largest / 2);
+        match sizes.max() {
+            Some(largest) => {
+                self.largest = largest.max(self.largest / 4 * 3);
+                self.barren = 0;
+            }
+            None => self.barren += ticket.lanes.len(),
+        }
+        if self.barren >= usize::from(Lane::COUNT) {
+            self.largest = 0;
+        }
+        ticket.is_part && self.largest > 0
     }
 }
 
@@ -236,13 +249,12 @@ impl Desk {
         self.reading.worked(&self.parts);
         let (records, took) = (batch.records.len(), ticket.begun.elapsed());
         self.parts.measure(&Measurement::Read { records, took });
-        self.readers[ticket.reader].saw(&batch);
+        let mut fresh = self.readers[ticket.reader].saw(&ticket, &batch);
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let extents = ticket.extents(&batch);
         let highest = batch.records.iter().map(|record| record.reference.position).max();
         let mut answers = by_lane(batch);
-        let mut fresh = ticket.is_part;
         for ((read, token), extent) in ticket.lanes.into_iter().zip(extents) {
             let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
             if window.lease.token != token {
