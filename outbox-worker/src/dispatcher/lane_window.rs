@@ -52,6 +52,7 @@ pub(super) enum Extent {
 ///
 /// A read leaves out what is **known** when it begins, and a lane is read by one read at a time. So
 /// an answer cannot show a record that was settled while the read was under way.
+#[expect(clippy::struct_excessive_bools, reason = "none of them follows from another")]
 #[derive(Debug)]
 pub(super) struct LaneWindow {
     pub(super) lease: LaneLease,

@@ -120,12 +120,11 @@ impl Desk {
         if found {
             self.readers.iter_mut().for_each(|reader| reader.pace.found());
         }
-        match &tended.error {
-            Some(error) => self.leasing.failed(&self.parts, error),
-            None => {
-                self.leasing.worked(&self.parts);
-                self.say_holding();
-            }
+        if let Some(error) = &tended.error {
+            self.leasing.failed(&self.parts, error);
+        } else {
+            self.leasing.worked(&self.parts);
+            self.say_holding();
         }
         self.say_recovered();
         self.tend_at = Instant::now() + self.next_tending(tended.error.is_some());

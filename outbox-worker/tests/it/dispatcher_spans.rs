@@ -78,7 +78,9 @@ async fn the_span_of_a_send_that_fails_says_who_is_at_fault() {
 
 /// Which origins each span was joined with.
 #[derive(Debug, Default)]
-struct Links(Mutex<Vec<Vec<(String, Option<String>)>>>);
+struct Links(Mutex<Vec<Origins>>);
+
+type Origins = Vec<(String, Option<String>)>;
 
 impl TraceLink for Links {
     fn link(&self, span: &Span, origins: &[TraceOrigin<'_>]) {
@@ -115,7 +117,9 @@ async fn a_send_is_joined_with_each_trace_of_its_messages_once() {
     worker.stop().await;
 
     let mut joined = links.0.lock().unwrap().clone();
-    joined.iter_mut().for_each(|origins| origins.sort());
+    for origins in &mut joined {
+        origins.sort();
+    }
     let state = || Some("shop=1".to_owned());
     assert_eq!(joined, [[(ONE.to_owned(), state()), (OTHER.to_owned(), state())]]);
 }
