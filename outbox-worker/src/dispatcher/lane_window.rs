@@ -42,6 +42,18 @@ pub(super) enum Extent {
     ToLast,
 }
 
+impl Extent {
+    /// Whether nothing lies behind it, of a read that began here.
+    fn goes_to_the_end(self, from: Position) -> bool {
+        match self {
+            Self::All => true,
+            // A look that gets nowhere has nothing before it.
+            Self::Reached(reached) => reached <= from || reached == Position(i64::MAX),
+            Self::ToLast => false,
+        }
+    }
+}
+
 /// The part of a lane that is in memory, between its floor and its cursor.
 ///
 /// The **cursor** is the last position that was read, in whatever lane: lanes share one sequence,
@@ -154,13 +166,7 @@ impl LaneWindow {
         if let Extent::Reached(reached) = extent {
             self.cursor = self.cursor.max(reached);
         }
-        let to_the_end = match extent {
-            Extent::All => true,
-            // A look that gets nowhere has nothing before it.
-            Extent::Reached(reached) => reached <= from || reached == Position(i64::MAX),
-            Extent::ToLast => false,
-        };
-        self.exhausted = fresh.is_empty() && to_the_end && !self.rewound;
+        self.exhausted = fresh.is_empty() && extent.goes_to_the_end(from) && !self.rewound;
         // One that began behind the new floor, or left out a record that is not held any more, says
         // nothing.
         if !self.rewound {

@@ -107,18 +107,8 @@ impl Desk {
             // from hand to hand and never be read.
             self.choose_surplus();
         }
-        let found = !tended.leased.is_empty();
         if let Some(asked_at) = tended.leased_at {
-            let deadline = asked_at + self.lease.duration();
-            for (lease, state) in tended.leased {
-                for waiting in &state.waiting {
-                    self.expect_due(lease.lane, waiting.due_in);
-                }
-                self.lanes.insert(lease.lane, LaneWindow::new(lease, deadline, state));
-            }
-        }
-        if found {
-            self.readers.iter_mut().for_each(|reader| reader.pace.found());
+            self.take_leased(asked_at, tended.leased);
         }
         if let Some(error) = &tended.error {
             self.leasing.failed(&self.parts, error);
@@ -128,6 +118,17 @@ impl Desk {
         }
         self.say_recovered();
         self.tend_at = Instant::now() + self.next_tending(tended.error.is_some());
+    }
+
+    fn take_leased(&mut self, asked_at: Instant, leased: Vec<(LaneLease, LaneState)>) {
+        let deadline = asked_at + self.lease.duration();
+        for (lease, state) in leased {
+            for waiting in &state.waiting {
+                self.expect_due(lease.lane, waiting.due_in);
+            }
+            self.lanes.insert(lease.lane, LaneWindow::new(lease, deadline, state));
+        }
+        self.readers.iter_mut().for_each(|reader| reader.pace.found());
     }
 
     fn say_holding(&self) {
