@@ -274,7 +274,8 @@ impl<'h> Round<'h> {
         // Among what waits it looks for what has failed.
         let waiting = SCHEDULED + (128 + PARKED_KEYS) * EACH;
         self.call("acquired", waiting, store.acquired(&leases)).await;
-        self.call("heartbeat", 2 * EACH, store.heartbeat(card)).await;
+        // It counts the lanes that are free.
+        self.call("heartbeat", 64 * EACH, store.heartbeat(card)).await;
         self.call("stats", COUNTING, store.stats()).await;
         leases
     }
