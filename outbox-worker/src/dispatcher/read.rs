@@ -86,8 +86,8 @@ impl Reader {
     }
 }
 
-/// What a record may be until some were seen: as much as brokers take.
-const LARGE: usize = 1024 * 1024;
+/// What a record may be until some were seen: as much as lets the first read be of all lanes.
+const LARGE: usize = 64 * 1024;
 
 /// Due records that are read even when memory is full. A failed record holds back its whole key, so
 /// what waits behind it must not keep it from being read again.
