@@ -41,9 +41,12 @@ pub struct LeaseRequest {
     pub lanes: u8,
     /// How long each lease lasts without renewal.
     pub lease: LeaseTime,
-    /// Also takes every lane that has been free for longer than a lease, beyond `lanes`: a share
-    /// that its worker never collects must not strand the records in it.
-    pub orphans: bool,
+    /// Also takes every lane that has been free for longer than this, beyond `lanes`: a share that
+    /// its worker never collects must not strand the records in it.
+    pub orphans: Option<Duration>,
+    /// Lanes that are taken only as orphans: the asker gave them up for a worker that can send what is
+    /// in them.
+    pub except: Vec<Lane>,
     /// Counts a lane as abandoned if another owner's lease of it ran out and a record in it is due:
     /// that owner may have died of the record.
     ///

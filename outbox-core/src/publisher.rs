@@ -37,6 +37,13 @@ pub trait Publisher: Debug + Send + Sync {
         "outbox"
     }
 
+    /// Topics that it can send to; empty means every topic.
+    ///
+    /// Workers tell each other, so that records of a topic that one lacks reach one that has it.
+    fn topics(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Sends the messages and says for each what became of it.
     async fn publish(&self, messages: &[OutboxMessage]) -> PublishOutcomes;
 }

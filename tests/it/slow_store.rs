@@ -88,7 +88,7 @@ impl OutboxStore for SlowStore {
         if self.more_lanes.borrow().is_none() {
             self.more_lanes.send_replace(Some(false));
             let lanes = self.first_lanes;
-            let request = LeaseRequest { lanes, orphans: false, ..request.clone() };
+            let request = LeaseRequest { lanes, orphans: None, ..request.clone() };
             return self.store.lease(&request).await;
         }
         self.note(Event::MoreLanesWanted);

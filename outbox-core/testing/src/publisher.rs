@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
-use outbox_core::{BatchLimit, EventId, Failure, OutboxMessage, PublishOutcomes, Publisher};
+use outbox_core::{
+    BatchLimit, EventId, Failure, FailureKind, OutboxMessage, PublishOutcomes, Publisher,
+};
 use tokio::sync::watch;
 
 use crate::clock::{ManualClock, StoreClock};
@@ -48,11 +50,13 @@ impl SentMessage {
 
 /// A publisher with a script, gates and a journal.
 ///
-/// It accepts every message that no rule and no scripted verdict speaks of. Clones share all of it.
+/// It accepts every message that no rule and no scripted verdict speaks of. Clones share all of it,
+/// but for how many messages a call takes and to what topics.
 #[derive(Clone)]
 pub struct ScriptedPublisher {
     shared: Arc<Shared>,
     limit: BatchLimit,
+    topics: Vec<String>,
 }
 
 struct Shared {
@@ -88,6 +92,12 @@ impl ScriptedPublisher {
     /// Takes so many messages in one call.
     pub fn with_batch_limit(mut self, messages: NonZeroUsize) -> Self {
         self.limit = BatchLimit(messages);
+        self
+    }
+
+    /// Knows no topics but these: messages of others fail with [`FailureKind::Destination`].
+    pub fn with_topics(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.topics = topics.into_iter().map(Into::into).collect();
         self
     }
 
@@ -177,7 +187,15 @@ impl ScriptedPublisher {
             arrived: watch::Sender::default(),
             journal: watch::Sender::default(),
         };
-        Self { shared: Arc::new(shared), limit: BatchLimit(BATCH) }
+        Self { shared: Arc::new(shared), limit: BatchLimit(BATCH), topics: Vec::new() }
+    }
+
+    fn verdict(&self, message: &OutboxMessage) -> SendVerdict {
+        let known = self.topics.is_empty() || self.topics.iter().any(|it| **it == *message.topic);
+        if !known {
+            return Err(Failure::new(FailureKind::Destination, "no such topic here"));
+        }
+        self.lock().verdict(message)
     }
 
     fn lock(&self) -> MutexGuard<'_, Script> {
@@ -202,6 +220,10 @@ impl Publisher for ScriptedPublisher {
         self.limit
     }
 
+    fn topics(&self) -> Vec<String> {
+        self.topics.clone()
+    }
+
     async fn publish(&self, messages: &[OutboxMessage]) -> PublishOutcomes {
         let call = self.arrive(messages.len());
         let doors = self.lock().doors(messages);
@@ -209,10 +231,8 @@ impl Publisher for ScriptedPublisher {
             door.pass().await;
         }
         let at = self.shared.clock.now();
-        let verdicts: PublishOutcomes = {
-            let mut script = self.lock();
-            messages.iter().map(|message| script.verdict(message)).collect()
-        };
+        let verdicts: PublishOutcomes =
+            messages.iter().map(|message| self.verdict(message)).collect();
         self.shared.journal.send_modify(|journal| {
             let sent = messages.iter().zip(&verdicts);
             journal.extend(sent.map(|(message, verdict)| SentMessage {

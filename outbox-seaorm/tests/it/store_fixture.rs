@@ -60,7 +60,8 @@ impl Outbox {
             owner: self.worker,
             lanes,
             lease: lasting(LEASE),
-            orphans: false,
+            orphans: None,
+            except: Vec::new(),
             counts_abandoned: true,
         }
     }

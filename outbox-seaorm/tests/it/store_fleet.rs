@@ -23,6 +23,7 @@ pub(crate) fn card(wants_lanes: Option<u8>) -> WorkerCard {
         version: "0.1.0".to_owned(),
         max_format: Format::CURRENT,
         topics: vec!["orders".to_owned(), "a \"quoted\" one".to_owned()],
+        lacks: Vec::new(),
         wants_lanes,
         alive_for: Duration::from_secs(30),
     }
@@ -43,7 +44,7 @@ async fn a_worker_alone_is_the_whole_fleet(database: TestDatabase) {
 
     let fleet = beat(&outbox, &card(Some(64))).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
     let topics: String = outbox.value("SELECT topics FROM outbox_worker").await;
     assert_eq!(topics, r#"["orders","a \"quoted\" one"]"#);
 }
@@ -55,7 +56,7 @@ async fn what_the_others_lack_is_added_up(database: TestDatabase) {
 
     let fleet = beat(&outbox, &card(Some(9))).await;
 
-    assert_eq!(fleet, Fleet { sharing: 3, wanted: 12, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 3, wanted: 12, free: 64, ..Fleet::default() });
 }
 
 async fn a_worker_that_takes_no_part_is_not_counted(database: TestDatabase) {
@@ -65,8 +66,8 @@ async fn a_worker_that_takes_no_part_is_not_counted(database: TestDatabase) {
     let sharing = beat(&outbox, &card(Some(0))).await;
     let watching = beat(&outbox, &card(None)).await;
 
-    assert_eq!(sharing, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
-    assert_eq!(watching, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(sharing, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
+    assert_eq!(watching, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
 }
 
 async fn a_later_heartbeat_replaces_the_card(database: TestDatabase) {
@@ -82,7 +83,7 @@ async fn a_later_heartbeat_replaces_the_card(database: TestDatabase) {
     assert_eq!(version, "0.2.0");
     assert_eq!(
         beat(&outbox, &card(Some(0))).await,
-        Fleet { sharing: 2, wanted: 2, free: 64, stamp: None }
+        Fleet { sharing: 2, wanted: 2, free: 64, ..Fleet::default() }
     );
 }
 
@@ -93,7 +94,7 @@ async fn a_worker_that_is_silent_for_too_long_counts_as_gone(database: TestDatab
 
     let fleet = beat(&outbox, &card(Some(0))).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
     assert_eq!(outbox.count("worker").await, 2);
 }
 

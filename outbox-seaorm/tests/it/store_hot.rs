@@ -73,6 +73,7 @@ impl Hot {
             version: "0.1.0".to_owned(),
             max_format: Format::CURRENT,
             topics: Vec::new(),
+            lacks: Vec::new(),
             wants_lanes: Some(64),
             alive_for: LEASE,
         };
@@ -265,7 +266,8 @@ impl<'h> Round<'h> {
             owner: card.id,
             lanes: Lane::COUNT,
             lease: lasting(LEASE),
-            orphans: true,
+            orphans: Some(LEASE),
+            except: Vec::new(),
             counts_abandoned: true,
         };
         let leases = self.call("lease", 64 * EACH, store.lease(&request)).await;

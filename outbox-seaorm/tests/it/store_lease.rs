@@ -186,7 +186,7 @@ async fn orphans_are_lanes_free_for_longer_than_a_lease_beyond_the_count(databas
     outbox.set_lane(4, "expires_at", Some(-lease / 2)).await;
     outbox.set_lane(9, "expires_at", Some(-lease - SECOND)).await;
 
-    let request = LeaseRequest { orphans: true, ..outbox.other_worker().request(1) };
+    let request = LeaseRequest { orphans: Some(LEASE), ..outbox.other_worker().request(1) };
     let taken = outbox.store.lease(&request).await.unwrap();
 
     // Lane 3 for the count, 9 because it is free for long, 62 and 63 because nobody ever had them.

@@ -56,7 +56,8 @@ impl Named {
             owner: WorkerId::new(),
             lanes: 64,
             lease: lasting(LEASE),
-            orphans: false,
+            orphans: None,
+            except: Vec::new(),
             counts_abandoned: true,
         };
         self.leases = self.store.lease(&request).await.unwrap();

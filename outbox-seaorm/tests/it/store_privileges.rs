@@ -115,6 +115,7 @@ fn card() -> WorkerCard {
         version: "0.1.0".to_owned(),
         max_format: Format::CURRENT,
         topics: vec!["orders".to_owned()],
+        lacks: Vec::new(),
         wants_lanes: Some(64),
         alive_for: Duration::from_secs(30),
     }

@@ -90,7 +90,8 @@ impl DispatcherBuilder {
             id: WorkerId::new(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             max_format: Format::CURRENT,
-            topics: Vec::new(),
+            topics: self.publisher.topics(),
+            lacks: Vec::new(),
             wants_lanes: Some(outbox_core::Lane::COUNT),
             alive_for: self.settings.lease.max(Duration::from_secs(1)),
         };

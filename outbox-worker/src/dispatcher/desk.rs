@@ -20,6 +20,7 @@ use super::key_queue::Admission;
 use super::lane_window::LaneWindow;
 use super::publish::{Death, Flight, Sent};
 use super::read::{ReadAnswer, ReadTicket, Reader};
+use super::routing::GivenUp;
 use super::settle::{Ledger, SettleAnswer};
 use super::tend::{TendPlan, Tended};
 use crate::chain::Chain;
@@ -69,6 +70,7 @@ pub(super) struct Desk {
     pub(super) fleet: Fleet,
     /// Whether `fleet` was told by the store.
     pub(super) has_met_others: bool,
+    pub(super) given_up: GivenUp,
     pub(super) tend_at: Instant,
     pub(super) count_at: Instant,
     pub(super) contact: Contact,
@@ -99,6 +101,7 @@ impl Desk {
             readers: vec![Reader::new(parts.settings.idle_poll); readers],
             fleet: Fleet { sharing: 1, ..Fleet::default() },
             has_met_others: false,
+            given_up: GivenUp::default(),
             tend_at: now,
             count_at: now,
             contact: Contact::new(now),

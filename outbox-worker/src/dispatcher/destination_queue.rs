@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use outbox_core::RecordRef;
+use outbox_core::{Lane, RecordRef};
 use tokio::time::Instant;
 
 use super::flow::Flow;
@@ -55,6 +55,11 @@ impl DestinationQueue {
 
     pub(super) fn ready(&self) -> impl Iterator<Item = &Held> {
         self.ready.iter()
+    }
+
+    /// Lets go of the records of this lane.
+    pub(super) fn forget(&mut self, lane: Lane) {
+        self.ready.retain(|held| held.reference().lane != lane);
     }
 
     /// Takes this very record, if it is there.

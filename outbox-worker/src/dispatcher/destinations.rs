@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::{FailureKind, OutboxMessage, RecordRef, Withheld};
+use outbox_core::{FailureKind, Lane, OutboxMessage, RecordRef, Withheld};
 use tokio::time::Instant;
 
 use super::destination_queue::DestinationQueue;
@@ -185,6 +185,21 @@ impl Destinations {
             shed.extend(queue.shed(call, bytes));
         }
         shed
+    }
+
+    /// Records that wait behind a breaker, of messages that name no transport.
+    pub(super) fn stuck(&self) -> impl Iterator<Item = &Held> {
+        let shut = |(to, queue): &(&Destination, &DestinationQueue)| {
+            to.transport.is_none() && queue.gate.is_broken()
+        };
+        self.queues.iter().filter(shut).flat_map(|(_, queue)| queue.ready())
+    }
+
+    /// Lets go of all records of a lane that waits behind a breaker.
+    pub(super) fn forget(&mut self, lane: Lane) {
+        for queue in self.queues.values_mut().filter(|queue| queue.gate.is_broken()) {
+            queue.forget(lane);
+        }
     }
 
     /// Whether any destination has a record to send.

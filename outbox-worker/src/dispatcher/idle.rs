@@ -15,7 +15,7 @@ impl Desk {
 
     /// Whether its part of the lanes is in its hands, and not in those of one that died.
     fn has_its_lanes(&self) -> bool {
-        self.has_met_others && count(self.lanes.len()) >= self.fleet.least()
+        self.has_met_others && count(self.lanes.len()) >= self.due_share()
     }
 
     fn has_more_to_read(&self) -> bool {

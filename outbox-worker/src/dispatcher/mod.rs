@@ -1,7 +1,7 @@
 //! Leases lanes, reads their records, publishes them and settles what became of them.
 //!
 //! One loop owns all state; reads, sends, settlements and the care for leases run beside it and
-//! report back. The phases are in their files: [`tend`] leases, renews and hands over; `read` brings
+//! report back. The phases are in their files: [`tend`] leases, renews and hands over, `routing` what others can send; `read` brings
 //! records in; `publish` sends them, `crash_loop` one at a time where workers died; `settle` writes
 //! the outcomes; `drain` ends it all.
 
@@ -23,6 +23,7 @@ mod left_out;
 mod pace;
 mod publish;
 mod read;
+mod routing;
 mod settle;
 mod spans;
 mod stats;

@@ -29,6 +29,8 @@ pub(super) struct TendPlan {
     release: Vec<LaneLease>,
     /// Where each lane is read, before the heartbeat draws its stamp.
     cursors: Vec<(Lane, Position)>,
+    /// Lanes that others shall have.
+    given_up: Vec<Lane>,
     lease: LeaseTime,
     contact: Contact,
     timeout: Duration,
@@ -69,23 +71,30 @@ impl Desk {
     fn plan(&self) -> TendPlan {
         let (release, renew): (Vec<_>, Vec<_>) =
             self.lanes.values().partition(|w| w.closing && w.unsettled == 0);
-        let lacking = self.fleet.least().saturating_sub(count(renew.len()));
+        let lacking = self.due_share().saturating_sub(count(renew.len()));
         let recheck =
             renew.iter().map(|window| (window.lease, window.awaited(), window.has_claims()));
         let recheck = recheck.filter(|(_, awaited, claims)| !awaited.is_empty() || *claims);
         TendPlan {
             card: WorkerCard {
                 wants_lanes: (!self.draining).then_some(lacking),
+                lacks: self.lacks(),
                 ..self.parts.card.clone()
             },
             recheck: recheck.map(|(lease, awaited, _)| (lease, awaited)).collect(),
             renew: renew.into_iter().map(|window| window.lease).collect(),
             release: release.into_iter().map(|window| window.lease).collect(),
             cursors: self.cursors(),
+            given_up: self.given_up.lanes(),
             lease: self.lease,
             contact: self.contact,
             timeout: self.parts.settings.store_timeout,
         }
+    }
+
+    /// Fewest lanes that it has a right to, but for those that it gave up.
+    pub(super) fn due_share(&self) -> u8 {
+        self.fleet.least().saturating_sub(self.given_up.count())
     }
 
     pub(super) fn take_tended(&mut self, tended: Tended) {
@@ -106,6 +115,8 @@ impl Desk {
             // Not of the lanes that were leased just now: one that its worker never collects would go
             // from hand to hand and never be read.
             self.choose_surplus();
+            let routed = std::mem::take(&mut self.fleet.routed);
+            self.give_up_lanes(&routed);
         }
         if let Some(asked_at) = tended.leased_at {
             self.take_leased(asked_at, tended.leased);
@@ -126,6 +137,7 @@ impl Desk {
             for waiting in &state.waiting {
                 self.expect_due(lease.lane, waiting.due_in);
             }
+            self.given_up.take_back(lease.lane);
             self.lanes.insert(lease.lane, LaneWindow::new(lease, deadline, state));
         }
         self.readers.iter_mut().for_each(|reader| reader.pace.found());
@@ -205,7 +217,7 @@ impl Desk {
             return self.leasing.pause().min(short);
         }
         let handing_over = self.lanes.values().any(|window| window.closing);
-        let lacking = count(self.lanes.len()) < self.fleet.least();
+        let lacking = count(self.lanes.len()) < self.due_share();
         if handing_over || lacking {
             return short;
         }
@@ -245,7 +257,7 @@ async fn steps(
         tended.released.clone_from(&plan.release);
     }
     let fleet = bounded(limit, store.heartbeat(&plan.card)).await?;
-    tended.fleet = Some(fleet);
+    tended.fleet = Some(fleet.clone());
     if !plan.recheck.is_empty() {
         let leases: Vec<_> = plan.recheck.iter().map(|(lease, _)| *lease).collect();
         let states = bounded(limit, store.acquired(&leases)).await?;
@@ -255,7 +267,8 @@ async fn steps(
     if held < Lane::COUNT && fleet.free > 0 && plan.card.wants_lanes.is_some() {
         // The odd lanes that no even share covers go to whoever asks, unless another lacks some.
         let fair = if fleet.wanted > 0 { fleet.least() } else { fleet.share() };
-        lease_more(store, plan, fair.saturating_sub(held), tended).await?;
+        let mine = held.saturating_add(count(plan.given_up.len()));
+        lease_more(store, plan, fair.saturating_sub(mine), tended).await?;
     }
     Ok(())
 }
@@ -268,13 +281,16 @@ async fn lease_more(
 ) -> Result<(), StoreError> {
     // A lane that is being handed over must not come straight back.
     let orphans = plan.release.is_empty();
+    let lease = plan.lease.duration();
     let asked_at = Instant::now();
     let request = LeaseRequest {
         owner: plan.card.id,
         lanes,
         lease: plan.lease,
-        orphans,
-        counts_abandoned: plan.contact.is_steady(asked_at, plan.lease.duration()),
+        // Those that have all its topics come first.
+        orphans: orphans.then(|| lease * if plan.given_up.is_empty() { 1 } else { 2 }),
+        except: plan.given_up.clone(),
+        counts_abandoned: plan.contact.is_steady(asked_at, lease),
     };
     let leases = bounded(plan.timeout, store.lease(&request)).await?;
     if leases.is_empty() {

@@ -65,12 +65,17 @@ impl Router {
 
 #[async_trait]
 impl Publisher for Router {
-    /// The smallest limit of all publishers, because a call may go to any of them.
     /// That of the default publisher.
     fn system(&self) -> &'static str {
         self.default.system()
     }
 
+    /// Those of the default publisher, which takes all that names no transport.
+    fn topics(&self) -> Vec<String> {
+        self.default.topics()
+    }
+
+    /// The smallest limit of all publishers, because a call may go to any of them.
     fn batch_limit(&self) -> BatchLimit {
         let limits = self.routes.values().map(|publisher| publisher.batch_limit().0);
         BatchLimit(limits.fold(self.default.batch_limit().0, Ord::min))

@@ -43,7 +43,8 @@ async fn abandon(rig: &Rig, times: usize) {
             owner: WorkerId::new(),
             lanes: 64,
             lease: LeaseTime::new(lease).unwrap(),
-            orphans: false,
+            orphans: None,
+            except: Vec::new(),
             counts_abandoned: true,
         };
         assert_eq!(rig.store.lease(&request).await.unwrap().len(), 64);
@@ -191,7 +192,8 @@ async fn a_record_goes_alone_only_when_all_sends_before_it_have_ended() {
         owner: WorkerId::new(),
         lanes: 32,
         lease: LeaseTime::new(Duration::from_secs(5)).unwrap(),
-        orphans: false,
+        orphans: None,
+        except: Vec::new(),
         counts_abandoned: true,
     };
     rig.store.lease(&last).await.unwrap();

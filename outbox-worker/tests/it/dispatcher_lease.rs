@@ -120,6 +120,7 @@ fn idle_card(alive_for: Duration) -> WorkerCard {
         version: "1.0.0".to_owned(),
         max_format: Format::CURRENT,
         topics: Vec::new(),
+        lacks: Vec::new(),
         wants_lanes: Some(32),
         alive_for,
     }

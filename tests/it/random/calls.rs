@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use outbox_core::{
-    ClaimedRecord, Fleet, Format, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken,
+    ClaimedRecord, Fleet, Format, Lane, LaneLease, LaneState, LeaseRequest, LeaseTime, LeaseToken,
     OutboxStore, Outcome, OutcomeKind, WorkerCard,
 };
 use uuid::Uuid;
@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::claims::ClaimCall;
 use super::compare::{Difference, answers, same, settled};
 use super::names::{Held, Outcomes, Seen};
-use super::operation::{End, Latest, Under};
+use super::operation::{End, Latest, Operation, Under};
 use super::sample;
 use super::sights::{Claiming, Sight};
 use super::twins::{Twins, latest};
@@ -27,16 +27,18 @@ pub(super) enum Call {
 }
 
 impl Twins<'_> {
-    pub(super) async fn lease(
-        &mut self,
-        worker: u8,
-        lanes: u8,
-        hours: u8,
-        orphans: bool,
-    ) -> Result<(), Difference> {
-        let owner = self.workers[usize::from(worker)];
-        let lease = lease_time(hours);
-        let request = LeaseRequest { owner, lanes, lease, orphans, counts_abandoned: true };
+    pub(super) async fn lease(&mut self, operation: &Operation) -> Result<(), Difference> {
+        let Operation::Lease { worker, lanes, hours, orphans, except } = *operation else {
+            return Ok(());
+        };
+        let request = LeaseRequest {
+            owner: self.workers[usize::from(worker)],
+            lanes,
+            lease: lease_time(hours),
+            orphans: orphans.map(|hours| Duration::from_hours(hours.into())),
+            except: chosen(except, Lane::all()),
+            counts_abandoned: true,
+        };
         let real = self.outbox.store.lease(&request).await;
         let reference = self.reference.lease(&request).await;
         let Some((reference, real)) = answers(reference, real)? else { return Ok(()) };
@@ -50,16 +52,17 @@ impl Twins<'_> {
         Ok(())
     }
 
-    pub(super) async fn heartbeat(
-        &mut self,
-        worker: u8,
-        wants_lanes: Option<u8>,
-    ) -> Result<(), Difference> {
+    pub(super) async fn heartbeat(&mut self, operation: &Operation) -> Result<(), Difference> {
+        let Operation::Heartbeat { worker, wants_lanes, topics, lacks } = *operation else {
+            return Ok(());
+        };
+        let names = || (0..8).map(|number| format!("topic \"{number}\""));
         let card = WorkerCard {
             id: self.workers[usize::from(worker)],
             version: "1.0.0".to_owned(),
             max_format: Format::CURRENT,
-            topics: Vec::new(),
+            topics: chosen(topics, names()),
+            lacks: chosen(lacks, names()),
             wants_lanes,
             alive_for: Duration::from_hours(3),
         };
@@ -228,6 +231,11 @@ impl Twins<'_> {
 
 pub(super) fn lease_time(hours: u8) -> LeaseTime {
     LeaseTime::new(Duration::from_hours(u64::from(hours))).unwrap()
+}
+
+/// Those of them whose bit is set.
+fn chosen<T>(bits: u8, from: impl Iterator<Item = T>) -> Vec<T> {
+    from.take(8).enumerate().filter(|(at, _)| bits >> at & 1 == 1).map(|(_, it)| it).collect()
 }
 
 fn sides(leases: &[Held]) -> (Vec<LaneLease>, Vec<LaneLease>) {

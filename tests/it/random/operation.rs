@@ -37,12 +37,19 @@ pub(super) enum Operation {
     Heartbeat {
         worker: u8,
         wants_lanes: Option<u8>,
+        /// A bit for each topic that it has.
+        topics: u8,
+        /// A bit for each topic that it lacks.
+        lacks: u8,
     },
     Lease {
         worker: u8,
         lanes: u8,
         hours: u8,
-        orphans: bool,
+        /// Hours for which a lane must have been free.
+        orphans: Option<u8>,
+        /// A bit for each of the first lanes that it gave up.
+        except: u8,
     },
     Read {
         lanes: u8,

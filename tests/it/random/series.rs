@@ -32,7 +32,7 @@ pub(super) fn run(seed: u64, operations: usize) -> Vec<Operation> {
 pub(super) fn ending() -> [Operation; 3] {
     [
         Operation::Advance { hours: LONG },
-        Operation::Lease { worker: 0, lanes: LANES, hours: 1, orphans: false },
+        Operation::Lease { worker: 0, lanes: LANES, hours: 1, orphans: None, except: 0 },
         Operation::Acquired { leases: Latest(u16::MAX) },
     ]
 }
@@ -125,18 +125,22 @@ fn of_a_worker(random: &mut Rng) -> Operation {
         _ => Operation::Heartbeat {
             worker: random.u8(..WORKERS),
             wants_lanes: random.bool().then(|| random.u8(..9)),
+            topics: random.u8(..),
+            lacks: random.u8(..) & random.u8(..),
         },
     }
 }
 
 fn lease(random: &mut Rng) -> Operation {
     let worker = random.u8(..WORKERS);
+    let except = if random.bool() { 0 } else { random.u8(..) };
     if random.u8(..4) > 0 {
         let (lanes, hours) = (LANES.min(random.u8(0..=LANES * 2)), random.u8(1..=6));
-        return Operation::Lease { worker, lanes, hours, orphans: false };
+        return Operation::Lease { worker, lanes, hours, orphans: None, except };
     }
     // Short, so that lanes were free for just as long now and then.
-    Operation::Lease { worker, lanes: random.u8(..2), hours: random.u8(1..=2), orphans: true }
+    let (lanes, hours, orphans) = (random.u8(..2), random.u8(1..=2), Some(random.u8(1..=3)));
+    Operation::Lease { worker, lanes, hours, orphans, except }
 }
 
 fn read(random: &mut Rng) -> Operation {

@@ -102,12 +102,8 @@ impl<'o> Twins<'o> {
             | Operation::RenewClaim { .. }
             | Operation::TryClaim { .. } => self.claim(operation).await,
             Operation::Damage { record } => self.damage(*record).await,
-            Operation::Heartbeat { worker, wants_lanes } => {
-                self.heartbeat(*worker, *wants_lanes).await
-            }
-            Operation::Lease { worker, lanes, hours, orphans } => {
-                self.lease(*worker, *lanes, *hours, *orphans).await
-            }
+            Operation::Heartbeat { .. } => self.heartbeat(operation).await,
+            Operation::Lease { .. } => self.lease(operation).await,
             Operation::Read { .. } => self.read(operation).await,
             Operation::Release { leases } => self.release(*leases).await,
             Operation::Renew { leases, hours } => self.renew(*leases, *hours).await,

@@ -30,7 +30,9 @@ macro_rules! store_conformance {
                 orphaned_lanes_are_taken_beyond_what_was_asked
                 orphaned_lanes_are_left_unless_asked_for
                 a_lane_that_was_never_leased_is_an_orphan
-                a_lane_that_was_just_freed_is_no_orphan;
+                a_lane_that_was_just_freed_is_no_orphan
+                a_lane_that_was_given_up_is_left_for_others
+                a_lane_that_was_given_up_may_be_an_orphan;
             fencing:
                 a_superseded_lease_settles_nothing
                 an_expired_lease_settles_nothing
@@ -176,7 +178,8 @@ macro_rules! store_conformance {
                 a_worker_outside_of_sharing_is_not_counted
                 a_worker_may_stop_sharing
                 a_heartbeat_is_seen_by_every_store
-                a_heartbeat_tells_how_many_lanes_are_free;
+                a_heartbeat_tells_how_many_lanes_are_free
+                a_heartbeat_tells_which_topics_others_can_send_to;
             stats:
                 an_empty_outbox_counts_nothing
                 records_are_counted_by_their_state

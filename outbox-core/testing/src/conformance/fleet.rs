@@ -12,7 +12,7 @@ use super::sample::{HOUR, SHORT};
 pub async fn a_worker_counts_itself(fixture: &dyn StoreFixture) {
     let fleet = heartbeat(fixture, &worker(Some(8), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
 }
 
 /// Live workers count each other and what the others lack.
@@ -22,7 +22,7 @@ pub async fn live_workers_count_each_other(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(20), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 3, wanted: 8, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 3, wanted: 8, free: 64, ..Fleet::default() });
 }
 
 /// A worker is counted once, by what it said last.
@@ -33,7 +33,7 @@ pub async fn a_worker_counts_by_its_last_word(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(0), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 2, wanted: 2, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 2, wanted: 2, free: 64, ..Fleet::default() });
 }
 
 /// A worker that was silent for too long counts as gone.
@@ -43,7 +43,7 @@ pub async fn a_silent_worker_counts_as_gone(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(8), SHORT)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
 }
 
 /// A worker that takes no part in sharing is not counted.
@@ -54,8 +54,8 @@ pub async fn a_worker_outside_of_sharing_is_not_counted(fixture: &dyn StoreFixtu
     let seen_from_inside = heartbeat(fixture, &sharing).await;
     let seen_from_outside = heartbeat(fixture, &worker(None, HOUR)).await;
 
-    assert_eq!(seen_from_inside, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
-    assert_eq!(seen_from_outside, Fleet { sharing: 1, wanted: 4, free: 64, stamp: None });
+    assert_eq!(seen_from_inside, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
+    assert_eq!(seen_from_outside, Fleet { sharing: 1, wanted: 4, free: 64, ..Fleet::default() });
 }
 
 /// A worker that stops sharing is no longer counted.
@@ -66,7 +66,7 @@ pub async fn a_worker_may_stop_sharing(fixture: &dyn StoreFixture) {
 
     let fleet = heartbeat(fixture, &worker(Some(0), HOUR)).await;
 
-    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, stamp: None });
+    assert_eq!(fleet, Fleet { sharing: 1, wanted: 0, free: 64, ..Fleet::default() });
 }
 
 /// A heartbeat through one store is seen through every other.
@@ -94,12 +94,37 @@ pub async fn a_heartbeat_tells_how_many_lanes_are_free(fixture: &dyn StoreFixtur
     assert_eq!((held, given_back, run_out), (34, 38, 48));
 }
 
+/// Of the topics that a worker lacks, it is told those that a live worker which shares can send to.
+pub async fn a_heartbeat_tells_which_topics_others_can_send_to(fixture: &dyn StoreFixture) {
+    let card = |topics: &[&str], lacks: &[&str], wants| WorkerCard {
+        topics: topics.iter().copied().map(str::to_owned).collect(),
+        lacks: lacks.iter().copied().map(str::to_owned).collect(),
+        ..worker(wants, HOUR)
+    };
+    let routed = async |lacks: &[&str]| {
+        let own = card(&["orders"], lacks, Some(0));
+        heartbeat(fixture, &own).await.routed
+    };
+    heartbeat(fixture, &card(&["orders", "invoices \"new\""], &[], Some(0))).await;
+    heartbeat(fixture, &card(&["refunds"], &[], None)).await;
+
+    let nothing = routed(&[]).await;
+    let some = routed(&["refunds", "invoices \"new\"", "typo"]).await;
+    heartbeat(fixture, &card(&[], &[], Some(0))).await;
+    let all = routed(&["typo", "refunds"]).await;
+
+    assert_eq!(nothing, Vec::<String>::new());
+    assert_eq!(some, ["invoices \"new\""]);
+    assert_eq!(all, ["refunds", "typo"]);
+}
+
 pub(super) fn worker(wants_lanes: Option<u8>, alive_for: Duration) -> WorkerCard {
     WorkerCard {
         id: WorkerId::new(),
         version: "1.2.3".to_owned(),
         max_format: Format::CURRENT,
         topics: vec!["orders".to_owned(), "payments".to_owned()],
+        lacks: Vec::new(),
         wants_lanes,
         alive_for,
     }

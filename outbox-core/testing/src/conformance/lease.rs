@@ -206,13 +206,13 @@ pub async fn releasing_again_is_harmless(fixture: &dyn StoreFixture) {
     assert_eq!(current.renew(&current.leases, HOUR).await.len(), 64);
 }
 
-/// Every lane that was free for longer than a lease is taken on request, beyond what was asked.
+/// Every lane that was free for longer than is said is taken on request, beyond what was asked.
 pub async fn orphaned_lanes_are_taken_beyond_what_was_asked(fixture: &dyn StoreFixture) {
     Outbox::holding_all_for(fixture, SHORT).await;
     fixture.pass(SHORT * 3).await;
     let outbox = Outbox::new(fixture);
-    let mut request = outbox.lease_request(1, SHORT);
-    request.orphans = true;
+    let mut request = outbox.lease_request(1, HOUR);
+    request.orphans = Some(SHORT);
 
     let taken = outbox.lease_as(&request).await;
 
@@ -233,7 +233,7 @@ pub async fn orphaned_lanes_are_left_unless_asked_for(fixture: &dyn StoreFixture
 pub async fn a_lane_that_was_never_leased_is_an_orphan(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
     let mut request = outbox.lease_request(0, HOUR);
-    request.orphans = true;
+    request.orphans = Some(HOUR);
 
     let taken = outbox.lease_as(&request).await;
 
@@ -246,11 +246,36 @@ pub async fn a_lane_that_was_just_freed_is_no_orphan(fixture: &dyn StoreFixture)
     former.release(&former.leases).await;
     let outbox = Outbox::new(fixture);
     let mut request = outbox.lease_request(3, HOUR);
-    request.orphans = true;
+    request.orphans = Some(HOUR);
 
     let taken = outbox.lease_as(&request).await;
 
     assert_eq!(taken.len(), 3);
+}
+
+/// A lane that the asker gave up is not among those that it wants.
+pub async fn a_lane_that_was_given_up_is_left_for_others(fixture: &dyn StoreFixture) {
+    let [first, inner, last] = [0, 7, 63].map(|number| Lane::new(number).unwrap());
+    let outbox = Outbox::new(fixture);
+    let mut request = outbox.lease_request(64, HOUR);
+    request.except = vec![first, inner, last];
+
+    let taken = outbox.lease_as(&request).await;
+    let left = Outbox::new(fixture).lease(64, HOUR).await;
+
+    assert_eq!(taken.len(), 61);
+    assert_eq!(lanes(&left), HashSet::from([first, inner, last]));
+}
+
+/// A lane that the asker gave up and that nobody has collected is an orphan as any other.
+pub async fn a_lane_that_was_given_up_may_be_an_orphan(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let mut request = outbox.lease_request(0, HOUR);
+    (request.orphans, request.except) = (Some(HOUR), Lane::all().collect());
+
+    let taken = outbox.lease_as(&request).await;
+
+    assert_eq!(taken.len(), 64);
 }
 
 fn lanes(leases: &[LaneLease]) -> HashSet<Lane> {

@@ -55,7 +55,8 @@ impl<'f> Outbox<'f> {
             owner: self.owner,
             lanes,
             lease: lease_time(time),
-            orphans: false,
+            orphans: None,
+            except: Vec::new(),
             counts_abandoned: true,
         }
     }

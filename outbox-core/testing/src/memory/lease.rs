@@ -1,5 +1,7 @@
 //! Who may send the records of a lane.
 
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use outbox_core::{Lane, LaneLease, LeaseRequest, LeaseTime, LeaseToken, WorkerId};
 
@@ -26,9 +28,9 @@ impl Slot {
         self.token == Some(token) && self.is_live(now)
     }
 
-    /// Whether nobody collected it for longer than a lease. One that never was leased is an orphan.
-    fn is_orphan(&self, lease: LeaseTime, now: DateTime<Utc>) -> bool {
-        self.expires_at.is_none_or(|free| later(free, lease.duration()) < now)
+    /// Whether nobody collected it for so long. One that never was leased is an orphan.
+    fn is_orphan(&self, after: Duration, now: DateTime<Utc>) -> bool {
+        self.expires_at.is_none_or(|free| later(free, after) < now)
     }
 
     fn grant(&mut self, request: &LeaseRequest, now: DateTime<Utc>) -> LeaseToken {
@@ -46,11 +48,12 @@ impl State {
         let mut granted = Vec::new();
         for lane in Lane::all() {
             let slot = &self.lanes[&lane];
-            let beyond = request.orphans && slot.is_orphan(request.lease, now);
-            if slot.is_live(now) || (wanted == 0 && !beyond) {
+            let beyond = request.orphans.is_some_and(|after| slot.is_orphan(after, now));
+            let wants = wanted > 0 && !request.except.contains(&lane);
+            if slot.is_live(now) || !(wants || beyond) {
                 continue;
             }
-            wanted = wanted.saturating_sub(1);
+            wanted -= u8::from(wants);
             let abandoned = self.is_abandoned(lane, request, now);
             let Some(slot) = self.lanes.get_mut(&lane) else { continue };
             slot.losses.take_over(abandoned);

@@ -33,8 +33,12 @@ impl State {
             fleet.sharing += 1;
             if card.id != worker.id {
                 fleet.wanted += u32::from(lacks);
+                let routed = worker.lacks.iter().filter(|topic| card.routes(topic));
+                fleet.routed.extend(routed.cloned());
             }
         }
+        fleet.routed.sort_unstable();
+        fleet.routed.dedup();
         fleet
     }
 }

@@ -68,10 +68,10 @@ async fn a_lease_is_live_until_a_microsecond_before_its_end() {
 }
 
 #[tokio::test]
-async fn a_lane_is_an_orphan_only_after_a_whole_lease() {
+async fn a_lane_is_an_orphan_only_after_the_whole_time() {
     let (clock, store) = store();
     lease(&store, SECOND).await;
-    let request = LeaseRequest { orphans: true, lanes: 0, ..lease_request(SECOND) };
+    let request = LeaseRequest { orphans: Some(SECOND), lanes: 0, ..lease_request(SECOND) };
 
     clock.advance(SECOND * 2);
     let early = store.lease(&request).await.unwrap();
@@ -307,7 +307,8 @@ fn lease_request(time: Duration) -> LeaseRequest {
         owner: WorkerId::new(),
         lanes: Lane::COUNT,
         lease,
-        orphans: false,
+        orphans: None,
+        except: Vec::new(),
         counts_abandoned: true,
     }
 }

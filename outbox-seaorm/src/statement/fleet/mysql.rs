@@ -3,7 +3,7 @@
 use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::{ConnectionTrait, DatabaseConnection, Value};
 
-use super::{FORGOTTEN, fleet, free, topics};
+use super::{FORGOTTEN, fleet, free, routed, topics};
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::micros;
 use crate::store::brief::{Brief, repeated, statement};
@@ -13,6 +13,7 @@ use crate::store::brief::{Brief, repeated, statement};
 pub(crate) struct Heartbeat {
     beat: String,
     others: String,
+    theirs: String,
     silent: String,
     forget: String,
 }
@@ -22,6 +23,7 @@ impl Heartbeat {
         Self {
             beat: beat(names),
             others: others(names),
+            theirs: theirs(names),
             silent: silent(names),
             forget: forget(names),
         }
@@ -41,7 +43,21 @@ impl Heartbeat {
         if forgotten > 0 {
             repeated(|| self.forget(db)).await?;
         }
-        fleet(worker, &row)
+        Ok(Fleet { routed: self.routed(db, worker).await?, ..fleet(worker, &row)? })
+    }
+
+    async fn routed(
+        &self,
+        db: &DatabaseConnection,
+        worker: &WorkerCard,
+    ) -> Result<Vec<String>, StoreError> {
+        if worker.lacks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let id = Value::from(worker.id.uuid().as_bytes().to_vec());
+        let values = [micros(worker.alive_for).into(), id];
+        let rows = db.query_all_raw(statement(&self.theirs, values)).await;
+        routed(worker, &rows.map_err(failed("heartbeat"))?)
     }
 
     async fn beat(&self, db: &DatabaseConnection, worker: &WorkerCard) -> Result<(), StoreError> {
@@ -88,6 +104,16 @@ FROM (
         AS alive, seen_at < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AS silent
     FROM {worker} WHERE id <> ?
 ) AS w"
+    )
+}
+
+/// The topics of the other live workers that take part in sharing.
+fn theirs(names: &TableNames) -> String {
+    let worker = names.quoted("worker", '`');
+    format!(
+        "SELECT topics FROM {worker}
+WHERE seen_at > UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND id <> ?
+    AND wants_lanes IS NOT NULL"
     )
 }
 

@@ -3,7 +3,7 @@
 use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
-use super::{FORGOTTEN, fleet, free, topics};
+use super::{FORGOTTEN, fleet, free, routed, topics};
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::micros;
 
@@ -11,11 +11,12 @@ use crate::statement::clock::micros;
 #[derive(Debug)]
 pub(crate) struct Heartbeat {
     text: String,
+    others: String,
 }
 
 impl Heartbeat {
     pub(crate) fn new(names: &TableNames) -> Self {
-        Self { text: heartbeat(names) }
+        Self { text: heartbeat(names), others: others(names) }
     }
 
     pub(crate) async fn heartbeat(
@@ -37,7 +38,21 @@ impl Heartbeat {
         let row = rows.first().ok_or_else(|| unreadable("heartbeat"))?;
         let stamp: i64 = row.try_get_by_index(3).map_err(failed("heartbeat"))?;
         let stamp = u64::try_from(stamp).map_err(|_| unreadable("heartbeat"))?;
-        Ok(Fleet { stamp: Some(stamp), ..fleet(worker, row)? })
+        let routed = self.routed(db, worker).await?;
+        Ok(Fleet { stamp: Some(stamp), routed, ..fleet(worker, row)? })
+    }
+
+    async fn routed(
+        &self,
+        db: &DatabaseConnection,
+        worker: &WorkerCard,
+    ) -> Result<Vec<String>, StoreError> {
+        if worker.lacks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let values = [worker.id.uuid().into(), micros(worker.alive_for).into()];
+        let statement = Statement::from_sql_and_values(DbBackend::Postgres, &self.others, values);
+        routed(worker, &db.query_all_raw(statement).await.map_err(failed("heartbeat"))?)
     }
 }
 
@@ -68,5 +83,15 @@ SELECT count(*), coalesce(sum(w.wants_lanes), 0), {free}, pg_current_xact_id()::
 FROM {worker} w
 WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
     AND w.seen_at > statement_timestamp() - $6 * interval '1 microsecond'"
+    )
+}
+
+/// The topics of the other live workers that take part in sharing.
+fn others(names: &TableNames) -> String {
+    let worker = names.quoted("worker", '"');
+    format!(
+        "SELECT w.topics FROM {worker} w
+WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
+    AND w.seen_at > statement_timestamp() - $2 * interval '1 microsecond'"
     )
 }

@@ -3,7 +3,7 @@
 use outbox_core::{Fleet, StoreError, TableNames, WorkerCard};
 use sea_orm::DatabaseConnection;
 
-use super::{FORGOTTEN, fleet, free, topics};
+use super::{FORGOTTEN, fleet, free, routed, topics};
 use crate::mapping::{failed, unreadable};
 use crate::statement::clock::micros;
 use crate::store::immediate::Immediate;
@@ -14,11 +14,17 @@ pub(crate) struct Heartbeat {
     beat: String,
     forget: String,
     others: String,
+    theirs: String,
 }
 
 impl Heartbeat {
     pub(crate) fn new(names: &TableNames) -> Self {
-        Self { beat: beat(names), forget: forget(names), others: others(names) }
+        Self {
+            beat: beat(names),
+            forget: forget(names),
+            others: others(names),
+            theirs: theirs(names),
+        }
     }
 
     pub(crate) async fn heartbeat(
@@ -43,9 +49,13 @@ impl Heartbeat {
         let row = rows.first().ok_or_else(|| unreadable("heartbeat"))?;
         let forgotten: i64 = row.try_get_by_index(3).map_err(failed("heartbeat"))?;
         if forgotten > 0 {
-            txn.execute(&self.forget, [id.into(), silent.into()]).await?;
+            txn.execute(&self.forget, [id.clone().into(), silent.into()]).await?;
         }
-        let fleet = fleet(worker, row)?;
+        let mut fleet = fleet(worker, row)?;
+        if !worker.lacks.is_empty() {
+            let theirs = txn.rows(&self.theirs, [id.into(), alive.into()]).await?;
+            fleet.routed = routed(worker, &theirs)?;
+        }
         txn.commit().await?;
         Ok(fleet)
     }
@@ -75,5 +85,13 @@ FROM (
     SELECT CASE WHEN seen_at > ?2 THEN wants_lanes END AS alive, seen_at < ?4 AS silent
     FROM {worker} WHERE id <> ?1
 ) AS w"
+    )
+}
+
+/// The topics of the other live workers that take part in sharing.
+fn theirs(names: &TableNames) -> String {
+    let worker = names.quoted("worker", '"');
+    format!(
+        "SELECT topics FROM {worker} WHERE id <> ?1 AND seen_at > ?2 AND wants_lanes IS NOT NULL"
     )
 }

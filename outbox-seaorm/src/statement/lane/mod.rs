@@ -24,6 +24,11 @@ use uuid::Uuid;
 
 use crate::mapping::{duration, failed, unreadable};
 
+/// These lanes, one bit each: a list of them is then one value in every dialect.
+fn bits(lanes: &[Lane]) -> i64 {
+    lanes.iter().fold(0, |bits, lane| bits | (1 << lane.number()))
+}
+
 /// The leases of `asked` that are among `held`, in their order.
 fn still_held(asked: &[LaneLease], held: &[LaneLease]) -> Vec<LaneLease> {
     let held: HashSet<&LaneLease> = held.iter().collect();

@@ -13,7 +13,7 @@ use outbox_core::{
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Value};
 use uuid::Uuid;
 
-use super::{lane_rows, states, still_held};
+use super::{bits, lane_rows, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::micros;
 use crate::statement::json::{hex, json_lanes, json_leases, json_list};
@@ -64,10 +64,10 @@ impl Lanes {
         let owner = || Value::from(request.owner.uuid().as_bytes().to_vec());
         let lease = micros(request.lease.duration());
         let txn = Brief::begin(db, "lease").await?;
-        let free = [owner(), i64::from(request.lanes).into()];
+        let free = [owner(), bits(&request.except).into(), i64::from(request.lanes).into()];
         let mut rows = txn.rows(&self.free, free).await?;
-        if request.orphans {
-            rows.extend(txn.rows(&self.orphans, [owner(), lease.into()]).await?);
+        if let Some(free_for) = request.orphans {
+            rows.extend(txn.rows(&self.orphans, [owner(), micros(free_for).into()]).await?);
         }
         let mut taken = taken(&rows)?;
         self.judge(&txn, request, &mut taken).await?;
@@ -231,7 +231,8 @@ fn free(names: &TableNames) -> String {
     let lane = names.quoted("lane", '`');
     format!(
         "SELECT {FOUND} FROM {lane} AS l FORCE INDEX (PRIMARY)
-WHERE l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= UTC_TIMESTAMP(6)
+WHERE (l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= UTC_TIMESTAMP(6))
+    AND ? >> l.lane & 1 = 0
 ORDER BY l.lane LIMIT ? FOR UPDATE SKIP LOCKED"
     )
 }

@@ -9,7 +9,7 @@ use outbox_core::{
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
 use uuid::Uuid;
 
-use super::{lane_rows, leases, states, still_held};
+use super::{bits, lane_rows, leases, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::micros;
 
@@ -43,8 +43,9 @@ impl Lanes {
             i64::from(request.lanes).into(),
             request.owner.uuid().into(),
             micros(request.lease.duration()).into(),
-            request.orphans.into(),
+            request.orphans.map(micros).into(),
             request.counts_abandoned.into(),
+            bits(&request.except).into(),
         ];
         let mut leases = leases(&rows(db, "lease", &self.lease, values).await?, "lease")?;
         leases.sort_unstable_by_key(|lease| lease.lane);
@@ -107,18 +108,19 @@ impl Lanes {
 ///
 /// Rows that another statement has locked are skipped: whoever locks a lane is about to take it,
 /// to renew it or to settle in it. Only one of the two lists is cut, so the rest may be longer than
-/// what was asked for.
+/// what was asked for. A lane of the bits `$6` is taken only as an orphan.
 fn lease(names: &TableNames) -> String {
     let (lane, due) = (names.quoted("lane", '"'), due(names));
     format!(
         "WITH free AS MATERIALIZED (
     SELECT l.lane, l.token, l.owner FROM {lane} l
-    WHERE l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= clock_timestamp()
+    WHERE (l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= clock_timestamp())
+        AND $6::bigint >> l.lane & 1 = 0
     ORDER BY l.lane LIMIT $1 FOR UPDATE SKIP LOCKED
 ), orphan AS MATERIALIZED (
     SELECT l.lane, l.token, l.owner FROM {lane} l
-    WHERE $4 AND (l.expires_at IS NULL
-        OR l.expires_at < clock_timestamp() - $3 * interval '1 microsecond')
+    WHERE $4::bigint IS NOT NULL AND (l.expires_at IS NULL
+        OR l.expires_at < clock_timestamp() - $4 * interval '1 microsecond')
     ORDER BY l.lane FOR UPDATE SKIP LOCKED
 ), taken AS (
     SELECT lane, token, owner FROM free UNION SELECT lane, token, owner FROM orphan

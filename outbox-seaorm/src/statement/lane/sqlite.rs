@@ -5,7 +5,7 @@ use outbox_core::{
 };
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 
-use super::{lane_rows, leases, states, still_held};
+use super::{bits, lane_rows, leases, states, still_held};
 use crate::mapping::failed;
 use crate::statement::clock::{SQLITE_NOW, micros};
 use crate::statement::json::{json_lanes, json_leases};
@@ -43,8 +43,9 @@ impl Lanes {
             txn.now.into(),
             micros(request.lease.duration()).into(),
             i64::from(request.lanes).into(),
-            request.orphans.into(),
+            request.orphans.map(micros).into(),
             request.counts_abandoned.into(),
+            bits(&request.except).into(),
         ];
         let mut leases = leases(&txn.rows(&self.lease, values).await?, "lease")?;
         txn.commit().await?;
@@ -105,7 +106,8 @@ impl Lanes {
     }
 }
 
-/// The assignments see the row as it was before. `?4` lanes, and beyond them what `?5` allows.
+/// The assignments see the row as it was before. `?4` lanes, and beyond them those that
+/// are free for `?5`. A lane of the bits `?7` is taken only so.
 ///
 /// An expired lease of another owner, in a lane with a record that is due: that worker may have died
 /// of it. While the suspect has an id, it is marked under the lease that ends here.
@@ -124,9 +126,10 @@ fn lease(names: &TableNames) -> String {
     suspect_deaths = suspect_deaths + CASE WHEN suspect_id IS NULL THEN 0 ELSE {died} END,
     suspect_id = NULL
 WHERE lane IN (
-    SELECT lane FROM {lane} WHERE token IS NULL OR expires_at IS NULL OR expires_at <= ?2
+    SELECT lane FROM {lane}
+    WHERE (token IS NULL OR expires_at IS NULL OR expires_at <= ?2) AND ?7 >> lane & 1 = 0
     ORDER BY lane LIMIT ?4
-) OR (?5 AND (expires_at IS NULL OR expires_at < ?2 - ?3))
+) OR (?5 IS NOT NULL AND (expires_at IS NULL OR expires_at < ?2 - ?5))
 RETURNING lane, token"
     )
 }

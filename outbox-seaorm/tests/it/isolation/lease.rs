@@ -1,5 +1,7 @@
 //! Leases beside leases.
 
+use std::time::Duration;
+
 use outbox_core::LeaseRequest;
 
 use super::order::Orders;
@@ -33,7 +35,7 @@ pub(crate) async fn three_workers_never_lease_the_same_lane(database: TestDataba
     let mut orders = Orders::seeded(200);
     while orders.another() {
         let scripts = |_: &Scene, told: &Answers| {
-            let orphans = LeaseRequest { orphans: true, ..request(1) };
+            let orphans = LeaseRequest { orphans: Some(Duration::from_mins(1)), ..request(1) };
             vec![leases(told, 0, request(2)), leases(told, 1, orphans), leases(told, 2, request(3))]
         };
         nobody_waits(&production.play(&mut orders, scripts).await);

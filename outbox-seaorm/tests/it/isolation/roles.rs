@@ -23,7 +23,8 @@ pub(crate) fn request(lanes: u8) -> LeaseRequest {
         owner: WorkerId::new(),
         lanes,
         lease: lasting(LATER),
-        orphans: false,
+        orphans: None,
+        except: Vec::new(),
         counts_abandoned: true,
     }
 }

@@ -130,6 +130,10 @@ impl Publisher for SnsPublisher {
         "aws.sns"
     }
 
+    fn topics(&self) -> Vec<String> {
+        self.topics.names()
+    }
+
     fn batch_limit(&self) -> BatchLimit {
         BatchLimit(BATCH)
     }

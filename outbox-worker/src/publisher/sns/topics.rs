@@ -96,6 +96,15 @@ impl SnsTopics {
         self
     }
 
+    /// Names of all topics that there are, but for names that are ARNs; none if there is a prefix,
+    /// under which any name is a topic.
+    pub fn names(&self) -> Vec<String> {
+        match self.prefix {
+            Some(_) => Vec::new(),
+            None => self.entries.keys().cloned().collect(),
+        }
+    }
+
     /// The topic that records of this topic name go to.
     ///
     /// # Errors

@@ -241,7 +241,7 @@ fn window(state: &State, worker: u8, lane: u8) -> &Window {
 
 fn lease_request(owner: WorkerId, lanes: u8, time: Duration) -> LeaseRequest {
     let lease = LeaseTime::new(time).unwrap();
-    LeaseRequest { owner, lanes, lease, orphans: false, counts_abandoned: true }
+    LeaseRequest { owner, lanes, lease, orphans: None, except: Vec::new(), counts_abandoned: true }
 }
 
 /// An event id or an ordering key decides the lane, so one is sought that does.
