@@ -81,6 +81,14 @@ impl Environment {
         Ok(true)
     }
 
+    /// Overwrites `target` with the names between the commas, if the variable is present.
+    pub fn list(&self, name: &str, target: &mut Vec<String>) {
+        if let Some(text) = self.text(name) {
+            let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+            *target = names.map(str::to_owned).collect();
+        }
+    }
+
     /// The error for a variable, named without the prefix.
     pub fn refuse(&self, name: &str, wanted: &'static str) -> SettingsError {
         SettingsError::new(self.key(name), wanted)

@@ -21,6 +21,10 @@ impl Pause {
     pub(crate) const BROKEN: Self =
         Self { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 
+    /// The most that a broker may ask for: a slip of its must not stop a topic for good, and an instant
+    /// has an end.
+    pub(crate) const LONGEST_ASKED: Duration = Duration::from_mins(15);
+
     fn after(self, failures: u32) -> Duration {
         let doubled = self.first.saturating_mul(2_u32.saturating_pow(failures.min(16)));
         // Between half and all of it, so that many workers do not probe at one instant.
@@ -100,7 +104,8 @@ impl Gate {
             // of them is news.
             return;
         }
-        let pause_for = pause.after(self.failures).max(at_least.unwrap_or_default());
+        let asked = at_least.unwrap_or_default().min(Pause::LONGEST_ASKED);
+        let pause_for = pause.after(self.failures).max(asked);
         self.broken = pause == Pause::BROKEN;
         self.failures = self.failures.saturating_add(1);
         self.shut_until = Some(now + pause_for);

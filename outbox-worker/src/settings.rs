@@ -45,6 +45,9 @@ pub struct DispatcherSettings {
     /// How often the outbox is counted for whoever listens to metrics. Default: 30 s.
     #[serde(with = "humantime_serde")]
     pub stats_interval: Duration,
+    /// Topics whose ordering keys go on after a dead letter, so that what follows is sent without it.
+    /// Keys of the others are parked until somebody has replayed or discarded it. Default: none.
+    pub skip_dead: Vec<String>,
     /// How long a shutdown waits for sends that have begun. Default: 10 s.
     #[serde(with = "humantime_serde")]
     pub drain_timeout: Duration,
@@ -75,6 +78,7 @@ impl Default for DispatcherSettings {
             readers: DEFAULT_READERS,
             idle_poll: Duration::from_millis(2500),
             stats_interval: Duration::from_secs(30),
+            skip_dead: Vec::new(),
             drain_timeout: Duration::from_secs(10),
             store_timeout: Duration::from_secs(5),
         }
@@ -104,6 +108,7 @@ impl DispatcherSettings {
         env.duration("STATS_INTERVAL", &mut settings.stats_interval)?;
         env.duration("DRAIN_TIMEOUT", &mut settings.drain_timeout)?;
         env.duration("STORE_TIMEOUT", &mut settings.store_timeout)?;
+        env.list("SKIP_DEAD", &mut settings.skip_dead);
         let count = "a number from 1";
         if let Some(calls) = env.parsed("CONCURRENCY", count)? {
             settings.concurrency = calls;

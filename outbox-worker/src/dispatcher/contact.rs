@@ -29,6 +29,11 @@ impl Contact {
         self.answered = now;
     }
 
+    /// Whether the store has answered at this instant or later.
+    pub(super) fn answered_since(&self, then: Instant) -> bool {
+        self.answered >= then
+    }
+
     /// Whether a lease that has run out by now tells of its owner.
     pub(super) fn is_steady(&self, now: Instant, lease: Duration) -> bool {
         self.trusted_from <= now && !self.has_gap(now, lease)

@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use outbox_core::{
-    DeadReason, Lane, LaneLease, LaneState, OutcomeKind, Position, RecordRef, StoreError, Suspect,
+    DeadReason, Lane, LaneLease, LaneState, Position, RecordRef, StoreError, Suspect,
 };
 use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running, StoreTrouble, bounded};
 use super::held::Held;
 use super::lane_window::LaneWindow;
-use super::publish::{Death, keep_sendable};
+use super::publish::keep_sendable;
 use crate::gate::Passage;
 
 /// From so many abandonments on, a lane is sent from with caution.
@@ -195,17 +195,15 @@ impl Desk {
 
     /// Makes a record a dead letter that killed as many workers as is proof; false for any other.
     pub(super) fn gives_up_suspect(&mut self, held: &Held) -> bool {
-        let RecordRef { id, lane, position } = held.reference();
+        let RecordRef { lane, position, .. } = held.reference();
         let deaths = self.lanes.get(&lane).map_or(0, |window| window.losses.deaths(position));
         if deaths < DEATHS {
             return false;
         }
-        let reason = DeadReason::WorkerLost;
         let error = format!("{deaths} workers died one after another while they sent it alone");
-        self.deaths.push(Death { id, reason, error: error.clone() });
         let ticket = held.ticket();
-        let parks_key = ticket.key.is_some();
-        self.write_unsent(&ticket, OutcomeKind::Dead { reason, error, parks_key });
+        let dead = self.dead_letter(&ticket, DeadReason::WorkerLost, error);
+        self.write_unsent(&ticket, dead);
         true
     }
 

@@ -71,6 +71,7 @@ pub(super) struct Desk {
     /// Whether `fleet` was told by the store.
     pub(super) has_met_others: bool,
     pub(super) given_up: GivenUp,
+    pub(super) begun: Instant,
     pub(super) tend_at: Instant,
     pub(super) count_at: Instant,
     pub(super) contact: Contact,
@@ -102,6 +103,7 @@ impl Desk {
             fleet: Fleet { sharing: 1, ..Fleet::default() },
             has_met_others: false,
             given_up: GivenUp::default(),
+            begun: now,
             tend_at: now,
             count_at: now,
             contact: Contact::new(now),
@@ -260,7 +262,7 @@ pub(super) async fn bounded<T>(
     }
 }
 
-fn died() -> StoreError {
+pub(super) fn died() -> StoreError {
     StoreError::new(StoreErrorKind::Unavailable, "the call panicked")
 }
 

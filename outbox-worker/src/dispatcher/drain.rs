@@ -1,11 +1,14 @@
 //! Ending in order.
 
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use outbox_core::{LaneLease, WorkerCard};
+use futures_util::FutureExt;
+use outbox_core::{LaneLease, StoreError, WorkerCard};
 use tokio::time::Instant;
 
-use super::desk::{Desk, Running, bounded};
+use super::desk::{Desk, Running, bounded, died};
+use super::settle::Ledger;
 
 /// How a dispatcher ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,10 +27,9 @@ impl Desk {
         self.draining = true;
         let sends_until = Instant::now() + self.parts.settings.drain_timeout;
         self.wait_until(sends_until, |desk| desk.destinations.in_flight().calls == 0).await;
-        let unresolved = self.count_in_flight();
         let outcomes_until = Instant::now() + self.parts.settings.store_timeout;
         self.wait_until(outcomes_until, |desk| desk.all_written() && !desk.is_tending()).await;
-        let unwritten = self.ledgers.iter().map(super::settle::Ledger::len).sum();
+        let (unresolved, unwritten) = (self.count_in_flight(), self.count_unwritten());
         self.work.shutdown().await;
         let released = self.release_all().await;
         self.say_goodbye().await;
@@ -62,12 +64,22 @@ impl Desk {
         sends.sum()
     }
 
+    /// Those that no settlement has taken up, and those of settlements that have not ended.
+    fn count_unwritten(&self) -> usize {
+        let waiting: usize = self.ledgers.iter().map(Ledger::len).sum();
+        let under_way = self.running.values().map(|running| match running {
+            Running::Settle { written, .. } => written.len(),
+            _ => 0,
+        });
+        waiting + under_way.sum::<usize>()
+    }
+
     /// Takes no part in sharing any longer, so that the others need not wait for this worker's
     /// heartbeat to grow old. If it fails, they do.
     async fn say_goodbye(&self) {
         let card = WorkerCard { wants_lanes: None, ..self.parts.card.clone() };
         let limit = self.parts.settings.store_timeout;
-        if let Err(error) = bounded(limit, self.parts.control.heartbeat(&card)).await {
+        if let Err(error) = survived(limit, self.parts.control.heartbeat(&card)).await {
             tracing::debug!(%error, "the last heartbeat failed");
         }
     }
@@ -78,7 +90,7 @@ impl Desk {
             return 0;
         }
         let limit = self.parts.settings.store_timeout;
-        match bounded(limit, self.parts.control.release(&leases)).await {
+        match survived(limit, self.parts.control.release(&leases)).await {
             Ok(()) => leases.len(),
             Err(error) => {
                 tracing::warn!(%error, "lanes were not given back: they come free with their lease");
@@ -86,4 +98,13 @@ impl Desk {
             }
         }
     }
+}
+
+/// As [`bounded`], of a call that is made by the loop itself: a panic of it must not end the drain.
+async fn survived<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, StoreError>>,
+) -> Result<T, StoreError> {
+    let answer = AssertUnwindSafe(bounded(limit, call)).catch_unwind().await;
+    answer.unwrap_or_else(|_| Err(died()))
 }

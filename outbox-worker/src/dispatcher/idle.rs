@@ -13,9 +13,12 @@ impl Desk {
             && !self.has_to_send()
     }
 
-    /// Whether its part of the lanes is in its hands, and not in those of one that died.
+    /// Whether its part of the lanes is in its hands, and the rest in those of workers that live: one
+    /// that died before this run began counts, and has its lanes, for a lease.
     fn has_its_lanes(&self) -> bool {
-        self.has_met_others && count(self.lanes.len()) >= self.due_share()
+        let knows = self.contact.answered_since(self.begun + self.lease.duration());
+        let met = self.has_met_others && (self.fleet.sharing <= 1 || knows);
+        met && count(self.lanes.len()) >= self.due_share()
     }
 
     fn has_more_to_read(&self) -> bool {

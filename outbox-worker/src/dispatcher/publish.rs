@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::Utc;
 use outbox_core::{
-    DeadReason, EventId, FailedAttempt, Failure, FailureKind, Lane, OutboxMessage, OutcomeKind,
-    Publisher, Receipt, Verdict,
+    DeadReason, EventId, FailedAttempt, Failure, FailureKind, KeyRef, Lane, OutboxMessage,
+    OutcomeKind, Publisher, Receipt, Verdict,
 };
 use tokio::time::Instant;
 
@@ -17,7 +17,7 @@ use super::flow::Throttling;
 use super::held::{Entry, Held, Ticket};
 use super::lane_window::LaneWindow;
 use super::spans;
-use crate::gate::{Gate, Passage};
+use crate::gate::{Gate, Passage, Pause};
 use crate::metrics::Measurement;
 use crate::publisher::one_verdict_each;
 
@@ -31,9 +31,9 @@ pub(super) struct Sent {
 /// A record that becomes a dead letter, until that is said.
 #[derive(Debug)]
 pub(super) struct Death {
-    pub(super) id: EventId,
-    pub(super) reason: DeadReason,
-    pub(super) error: String,
+    id: EventId,
+    reason: DeadReason,
+    error: String,
 }
 
 /// A call of the publisher that is under way.
@@ -221,7 +221,7 @@ impl Desk {
             kind: failure.kind,
             attempts: ticket.attempts.saturating_add(1),
             failing_for: ticket.failing_for(),
-            retry_after: failure.retry_after,
+            retry_after: failure.retry_after.map(|asked| asked.min(Pause::LONGEST_ASKED)),
             random: fastrand::f64(),
         });
         match verdict {
@@ -238,10 +238,22 @@ impl Desk {
     }
 
     fn give_up(&mut self, ticket: &Ticket, reason: DeadReason, failure: &Failure) {
-        let error = failure.to_string();
+        let dead = self.dead_letter(ticket, reason, failure.to_string());
+        self.write_later(ticket, dead);
+    }
+
+    /// The outcome of a record that is given up, which is said once its call or read is dealt with.
+    pub(super) fn dead_letter(
+        &mut self,
+        ticket: &Ticket,
+        reason: DeadReason,
+        error: String,
+    ) -> OutcomeKind {
         self.deaths.push(Death { id: ticket.record.id, reason, error: error.clone() });
-        let parks_key = ticket.key.is_some();
-        self.write_later(ticket, OutcomeKind::Dead { reason, error, parks_key });
+        let skips =
+            |key: &KeyRef| self.parts.settings.skip_dead.iter().any(|it| **it == *key.topic);
+        let parks_key = ticket.key.as_ref().is_some_and(|key| !skips(key));
+        OutcomeKind::Dead { reason, error, parks_key }
     }
 
     /// One line for all that died of one call, be it a send or a read.

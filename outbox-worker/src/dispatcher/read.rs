@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{
-    Batch, DeadReason, Lane, LaneRead, LeaseToken, OutcomeKind, Position, ReadMark, ReadRequest,
-    StoreError, UndecodableRow, Withheld,
+    Batch, DeadReason, Lane, LaneRead, LeaseToken, Position, ReadMark, ReadRequest, StoreError,
+    UndecodableRow, Withheld,
 };
 use tokio::time::Instant;
 
@@ -15,7 +15,6 @@ use super::desk::{Answer, Desk, Running, bounded};
 use super::held::Ticket;
 use super::lane_window::{Extent, LaneAnswer, LaneWindow};
 use super::pace::Pace;
-use super::publish::Death;
 use super::spans;
 use crate::metrics::Measurement;
 
@@ -306,11 +305,9 @@ impl Desk {
     /// A row that cannot be decoded becomes a dead letter when its turn comes, and stops nobody but
     /// what stands behind it under its key.
     pub(super) fn bury(&mut self, row: &UndecodableRow, token: LeaseToken) {
-        let reason = DeadReason::Undecodable;
-        let error = row.error.clone();
-        self.deaths.push(Death { id: row.reference.id, reason, error: error.clone() });
-        let kind = OutcomeKind::Dead { reason, error, parks_key: row.key.is_some() };
-        self.write_unsent(&Ticket::undecodable(row, token), kind);
+        let ticket = Ticket::undecodable(row, token);
+        let dead = self.dead_letter(&ticket, DeadReason::Undecodable, row.error.clone());
+        self.write_unsent(&ticket, dead);
     }
 }
 

@@ -189,11 +189,17 @@ impl Desk {
         if let OutcomeKind::Failed { delay, .. } = kind {
             self.expect_due(record.lane, *delay);
         }
-        if let (OutcomeKind::Dead { parks_key: true, .. }, Some(key)) = (kind, key)
+        if let (OutcomeKind::Dead { parks_key, .. }, Some(key)) = (kind, key)
             && let Some(window) = self.lanes.get_mut(&record.lane)
         {
-            for entry in window.key(&key).park() {
-                self.park(&entry);
+            if *parks_key {
+                for entry in window.key(&key).park() {
+                    self.park(&entry);
+                }
+            } else {
+                let next = window.key(&key).passed(record.position);
+                window.tidy(&key);
+                self.go_on(next);
             }
         }
     }

@@ -33,7 +33,10 @@ pub(super) struct TendPlan {
     given_up: Vec<Lane>,
     lease: LeaseTime,
     contact: Contact,
-    timeout: Duration,
+    /// Of one call.
+    limit: Duration,
+    /// Of all that follow the renewal.
+    rest: Duration,
 }
 
 /// What a round achieved; an error ends it early and leaves the rest for the next one.
@@ -88,7 +91,8 @@ impl Desk {
             given_up: self.given_up.lanes(),
             lease: self.lease,
             contact: self.contact,
-            timeout: self.parts.settings.store_timeout,
+            limit: self.parts.settings.store_timeout.min(self.parts.settings.tend_interval()),
+            rest: self.parts.settings.tend_interval(),
         }
     }
 
@@ -192,10 +196,14 @@ impl Desk {
     }
 
     /// Marks lanes beyond the share for hand-over when others lack some, idle lanes first.
+    ///
+    /// Not while there are some that nobody has collected: workers that die as soon as they have
+    /// asked must not empty this one.
     fn choose_surplus(&mut self) {
         let open = self.lanes.values().filter(|window| !window.closing).count();
         let beyond = count(open).saturating_sub(self.fleet.least());
-        let surplus = u32::from(beyond).min(self.fleet.wanted);
+        let lacking = if self.fleet.free == 0 { self.fleet.wanted } else { 0 };
+        let surplus = u32::from(beyond).min(lacking);
         let mut candidates: Vec<(usize, Lane)> = self
             .lanes
             .iter()
@@ -244,31 +252,54 @@ async fn steps(
     plan: &TendPlan,
     tended: &mut Tended,
 ) -> Result<(), StoreError> {
-    let limit = plan.timeout;
     let asked_at = Instant::now();
     let renewed = match plan.renew.as_slice() {
         [] => Vec::new(),
-        leases => bounded(limit, store.renew(leases, plan.lease)).await?,
+        leases => bounded(plan.limit, store.renew(leases, plan.lease)).await?,
     };
-    let held = count(renewed.len());
     tended.renewed = Some((asked_at, renewed));
+    // The next renewal must not wait for all of the rest, one call after another, in a slow store.
+    share(store, plan, Limit { each: plan.limit, until: Instant::now() + plan.rest }, tended).await
+}
+
+/// How long calls may take.
+#[derive(Clone, Copy, Debug)]
+struct Limit {
+    each: Duration,
+    until: Instant,
+}
+
+impl Limit {
+    fn left(self) -> Duration {
+        self.until.saturating_duration_since(Instant::now()).min(self.each)
+    }
+}
+
+/// Gives back, shows itself, takes what is free, and asks about records that others may have settled.
+async fn share(
+    store: &dyn OutboxStore,
+    plan: &TendPlan,
+    limit: Limit,
+    tended: &mut Tended,
+) -> Result<(), StoreError> {
     if !plan.release.is_empty() {
-        bounded(limit, store.release(&plan.release)).await?;
+        bounded(limit.left(), store.release(&plan.release)).await?;
         tended.released.clone_from(&plan.release);
     }
-    let fleet = bounded(limit, store.heartbeat(&plan.card)).await?;
+    let fleet = bounded(limit.left(), store.heartbeat(&plan.card)).await?;
     tended.fleet = Some(fleet.clone());
-    if !plan.recheck.is_empty() {
-        let leases: Vec<_> = plan.recheck.iter().map(|(lease, _)| *lease).collect();
-        let states = bounded(limit, store.acquired(&leases)).await?;
-        let pairs = plan.recheck.iter().cloned().zip(states);
-        tended.rechecked = pairs.map(|((lease, awaited), state)| (lease, awaited, state)).collect();
-    }
+    let held = count(tended.renewed.as_ref().map_or(0, |(_, renewed)| renewed.len()));
     if held < Lane::COUNT && fleet.free > 0 && plan.card.wants_lanes.is_some() {
         // The odd lanes that no even share covers go to whoever asks, unless another lacks some.
         let fair = if fleet.wanted > 0 { fleet.least() } else { fleet.share() };
         let mine = held.saturating_add(count(plan.given_up.len()));
-        lease_more(store, plan, fair.saturating_sub(mine), tended).await?;
+        lease_more(store, plan, limit, fair.saturating_sub(mine), tended).await?;
+    }
+    if !plan.recheck.is_empty() {
+        let leases: Vec<_> = plan.recheck.iter().map(|(lease, _)| *lease).collect();
+        let states = bounded(limit.left(), store.acquired(&leases)).await?;
+        let pairs = plan.recheck.iter().cloned().zip(states);
+        tended.rechecked = pairs.map(|((lease, awaited), state)| (lease, awaited, state)).collect();
     }
     Ok(())
 }
@@ -276,6 +307,7 @@ async fn steps(
 async fn lease_more(
     store: &dyn OutboxStore,
     plan: &TendPlan,
+    limit: Limit,
     lanes: u8,
     tended: &mut Tended,
 ) -> Result<(), StoreError> {
@@ -292,11 +324,11 @@ async fn lease_more(
         except: plan.given_up.clone(),
         counts_abandoned: plan.contact.is_steady(asked_at, lease),
     };
-    let leases = bounded(plan.timeout, store.lease(&request)).await?;
+    let leases = bounded(limit.left(), store.lease(&request)).await?;
     if leases.is_empty() {
         return Ok(());
     }
-    match bounded(plan.timeout, store.acquired(&leases)).await {
+    match bounded(limit.left(), store.acquired(&leases)).await {
         Ok(states) => {
             tended.leased = leases.into_iter().zip(states).collect();
             tended.leased_at = Some(asked_at);
@@ -305,7 +337,7 @@ async fn lease_more(
         Err(error) => {
             // Without knowing which keys wait, nothing may be sent from these lanes. If giving
             // them back fails too, they come free when the lease runs out.
-            let _ = bounded(plan.timeout, store.release(&leases)).await;
+            let _ = bounded(plan.limit, store.release(&leases)).await;
             Err(error)
         }
     }

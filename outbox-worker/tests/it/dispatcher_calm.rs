@@ -10,6 +10,24 @@ use outbox_worker::publisher::Router;
 
 use crate::rig::{Rig, failure, message};
 
+/// A slip of the broker's must neither end the worker nor stop a topic for good.
+#[tokio::test(start_paused = true)]
+async fn a_broker_that_asks_to_wait_for_ever_is_asked_again_soon() {
+    use FailureKind::{Credentials, Destination, Throttled, Transient};
+    for kind in [Credentials, Destination, Throttled, Transient] {
+        let rig = Rig::new();
+        let mut endless = failure(kind);
+        endless.retry_after = Some(Duration::MAX);
+        rig.publisher.fail_next(endless);
+        rig.store.stage(message("orders"));
+        let worker = rig.start();
+        rig.pass(Duration::from_mins(20)).await;
+
+        assert!(rig.store.pending().is_empty(), "{kind:?}");
+        worker.stop().await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_throttled_record_waits_uncounted() {
     let rig = Rig::new();

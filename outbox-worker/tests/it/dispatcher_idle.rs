@@ -109,6 +109,28 @@ async fn lanes_of_a_worker_that_died_are_waited_for() {
     assert!(rig.store.pending().is_empty());
 }
 
+/// Its share is in nobody's hands while it still counts as alive.
+#[tokio::test(start_paused = true)]
+async fn the_part_of_a_worker_that_died_is_waited_for() {
+    let rig = Rig::new();
+    let (one, dead) = (rig.start(), rig.start());
+    rig.until("an even share", |store| {
+        let owner = store.lanes().first().map(|lane| lane.owner);
+        let owned = store.lanes().iter().filter(|lane| Some(lane.owner) == owner).count();
+        (store.lanes().len(), owned) == (64, 32)
+    })
+    .await;
+    one.stop().await;
+    dead.kill();
+    for _ in 0..200 {
+        rig.store.stage(message("orders"));
+    }
+
+    rig.run_until_idle().await;
+
+    assert!(rig.store.pending().is_empty());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_run_beside_a_worker_ends_too() {
     let rig = Rig::new();

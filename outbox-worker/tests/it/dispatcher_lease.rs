@@ -113,6 +113,26 @@ async fn no_lane_waits_longer_than_a_lease_for_a_worker_that_never_leases() {
     worker.stop().await;
 }
 
+/// Each of them counts, and seems to lack all lanes, until its heartbeat is a lease old.
+#[tokio::test(start_paused = true)]
+async fn workers_that_die_as_soon_as_they_have_asked_leave_the_others_their_lanes() {
+    let rig = Rig::new();
+    let worker = rig.start();
+    rig.until("all lanes", |store| store.lanes().len() == 64).await;
+
+    let mut fewest = 64;
+    for _ in 0..8 {
+        let card = WorkerCard { wants_lanes: Some(64), ..idle_card(rig.settings.lease) };
+        rig.store.heartbeat(&card).await.unwrap();
+        rig.pass(Duration::from_secs(3)).await;
+        fewest = fewest.min(rig.store.lanes().len());
+    }
+
+    // Half for the first, and a third once that was found to have left its half.
+    assert!(fewest >= 21, "{fewest} lanes were left");
+    worker.stop().await;
+}
+
 /// Of a worker that lacks its share for ever.
 fn idle_card(alive_for: Duration) -> WorkerCard {
     WorkerCard {
@@ -206,6 +226,25 @@ async fn an_outcome_that_cannot_be_written_for_a_lease_is_given_up() {
     worker.stop().await;
 }
 
+/// The next renewal does not wait for whatever else a round asks of a slow store.
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_slow_to_say_who_else_is_there_costs_no_lane() {
+    let mut rig = Rig::new();
+    rig.settings.store_timeout = Duration::from_mins(1);
+    let worker = rig.start();
+    rig.until("all lanes", |store| shared_out(store, 1)).await;
+    let before: Vec<_> = rig.store.lanes().iter().map(|lane| lane.lease).collect();
+
+    let heartbeat = rig.store.pause(StoreCall::Heartbeat);
+    heartbeat.arrived().await;
+    rig.pass(rig.settings.lease * 2).await;
+    heartbeat.release();
+
+    let after: Vec<_> = rig.store.lanes().iter().map(|lane| lane.lease).collect();
+    assert_eq!(after, before);
+    worker.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_drain_waits_for_sends_writes_them_and_gives_the_lanes_back() {
     let rig = Rig::new();
@@ -277,4 +316,20 @@ async fn a_drain_shorter_than_a_send_reports_what_is_unresolved() {
 
     assert_eq!((drained.unresolved, drained.released), (1, 64));
     assert_eq!(rig.store.pending()[0].attempts, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_reports_outcomes_whose_settlement_did_not_end() {
+    let rig = Rig::new();
+    rig.store.stage(message("orders"));
+    // The second one is under way when the time of the drain is over.
+    let first = rig.store.pause(StoreCall::Settle);
+    let _second = rig.store.pause(StoreCall::Settle);
+    let worker = rig.start();
+    first.arrived().await;
+    rig.pass(rig.settings.store_timeout / 2).await;
+
+    let drained = worker.stop().await;
+
+    assert_eq!((drained.unresolved, drained.unwritten), (0, 1));
 }

@@ -103,6 +103,45 @@ async fn a_dead_head_parks_its_key() {
     worker.stop().await;
 }
 
+/// Only once it is written that the head is dead: a successor would find it there and send it late.
+#[tokio::test(start_paused = true)]
+async fn a_key_whose_topic_skips_goes_on_after_a_dead_head() {
+    let mut rig = Rig::new();
+    rig.settings.skip_dead = vec!["orders".to_owned()];
+    let dead = rig.store.stage(ordered("orders", "7")).id;
+    let behind = rig.store.stage(ordered("orders", "7")).id;
+    let bad = move |message: &outbox_core::OutboxMessage| message.id == dead;
+    rig.publisher.fail_when(bad, Times::Always, failure(FailureKind::Message));
+    let settlement = rig.store.pause(StoreCall::Settle);
+
+    let worker = rig.start();
+    settlement.arrived().await;
+    rig.pass(rig.settings.store_timeout / 2).await;
+    let before = rig.publisher.accepted();
+    settlement.release();
+    rig.until_empty().await;
+
+    assert_eq!((before, rig.publisher.accepted()), (vec![], vec![behind]));
+    assert_eq!((rig.store.dead_letters().len(), rig.store.parked().len()), (1, 0));
+    worker.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_key_whose_topic_skips_goes_on_after_a_row_that_cannot_be_decoded() {
+    let mut rig = Rig::new();
+    rig.settings.skip_dead = vec!["orders".to_owned()];
+    let broken = rig.store.stage(ordered("orders", "7"));
+    let behind = rig.store.stage(ordered("orders", "7")).id;
+    rig.store.damage(broken, "its headers are no JSON");
+
+    let worker = rig.start();
+    rig.until_empty().await;
+
+    assert_eq!(rig.publisher.accepted(), [behind]);
+    assert_eq!((rig.store.dead_letters().len(), rig.store.parked().len()), (1, 0));
+    worker.stop().await;
+}
+
 /// The settlement of the failed head took effect, but nobody heard of it.
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_does_not_let_the_next_record_overtake_a_failed_one() {

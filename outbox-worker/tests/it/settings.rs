@@ -17,9 +17,15 @@ fn absent_variables_leave_the_defaults() {
 
 #[test]
 fn present_variables_are_taken() {
-    let settings = from(&[("SHOP_LEASE", "30s"), ("SHOP_CONCURRENCY", "100")]).unwrap();
+    let settings = from(&[
+        ("SHOP_LEASE", "30s"),
+        ("SHOP_CONCURRENCY", "100"),
+        ("SHOP_SKIP_DEAD", "audit, mails,"),
+    ])
+    .unwrap();
 
     assert_eq!(settings.lease, Duration::from_secs(30));
+    assert_eq!(settings.skip_dead, ["audit", "mails"]);
     assert_eq!(settings.concurrency.get(), 100);
 }
 

@@ -27,6 +27,7 @@ pub(crate) fn load(file: Option<&Path>) -> Result<Settings, ExitReason> {
         .separator("__")
         .try_parsing(true)
         .list_separator(",")
+        .with_list_parse_key("dispatcher.skip_dead")
         .with_list_parse_key("sns.filter_headers")
         .source(Some(variables(std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
