@@ -1,49 +1,19 @@
 //! Processes that die, and what is left of their work.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
-use outbox_test_databases::{TestDatabase, number};
+use outbox_test_databases::number;
 use outbox_testing::sns::Accepted;
 use outbox_tests::process::{Process, Worker, binary};
 use outbox_tests::shop::{self, Ending};
 use outbox_worker::CancellationToken;
 use sea_orm::DatabaseConnection;
-use serde_json::Value;
 use tokio::process::Command;
 
+use crate::deliveries::{
+    DEAD, FREE_LANES, LEFT, by_event, event_id, sender, shop_on, total_of, until, until_settled,
+};
 use crate::scene::{Scene, on_mariadb, on_postgres, on_sqlite};
-
-/// An order table and an outbox.
-async fn shop_on(database: &TestDatabase) -> DatabaseConnection {
-    let db = database.connect_with(4).await;
-    outbox_migration::migrate(&db).await.unwrap();
-    shop::open(&db).await;
-    db
-}
-
-fn event_id(accepted: &Accepted) -> &str {
-    accepted.attribute("ce_id").unwrap()
-}
-
-/// The process that sent it.
-fn sender(accepted: &Accepted) -> &str {
-    accepted.access_key_id.as_deref().unwrap()
-}
-
-/// Totals are unique; ids of orders that were rolled back are given again.
-fn total_of(accepted: &Accepted) -> i64 {
-    let event: Value = serde_json::from_str(&accepted.message).unwrap();
-    event["data"]["total"].as_i64().unwrap()
-}
-
-/// Acceptances of each event, in order.
-fn by_event(journal: &[Accepted]) -> HashMap<&str, Vec<&Accepted>> {
-    let mut events: HashMap<&str, Vec<&Accepted>> = HashMap::new();
-    for accepted in journal {
-        events.entry(event_id(accepted)).or_default().push(accepted);
-    }
-    events
-}
 
 /// Every repetition follows a worker that sent the event and was killed then: the window CRASH.
 ///
@@ -59,15 +29,6 @@ fn explain_duplicates(journal: &[Accepted], killed: &HashSet<String>) {
             assert!(killed.contains(sender), "{id} was sent again after {sender}, which lived on");
         }
     }
-}
-
-async fn until_settled(scene: &Scene, db: &DatabaseConnection) {
-    let settled = async {
-        while number(db, "SELECT count(*) FROM outbox_message").await > 0 {
-            tokio::task::yield_now().await;
-        }
-    };
-    scene.within("empty outbox", settled).await;
 }
 
 /// Places orders, every fifth of them rolled back, and returns the totals of the committed ones.
@@ -87,7 +48,7 @@ async fn place_until(db: DatabaseConnection, end: CancellationToken) -> HashSet<
 }
 
 /// How many messages were accepted from this worker, the last one that was started.
-fn sent_by(worker: &Worker, journal: &[Accepted]) -> usize {
+fn sent_by_last(worker: &Worker, journal: &[Accepted]) -> usize {
     let its = |accepted: &&Accepted| sender(accepted) == worker.access_key_id();
     journal.iter().rev().take_while(its).count()
 }
@@ -108,7 +69,7 @@ async fn ten_kills(scene: &Scene) {
         // Before it sends at all, or somewhere between the acceptance of this message of its and
         // whatever follows.
         let enough = random.usize(0..20);
-        let moment = scene.stub.accepted_until(|journal| sent_by(&worker, journal) >= enough);
+        let moment = scene.stub.accepted_until(|journal| sent_by_last(&worker, journal) >= enough);
         tokio::select! {
             _ = scene.within("acceptance to kill at", moment) => {}
             ended = &mut placing => panic!("orders are no longer placed: {:?}", ended.err()),
@@ -155,11 +116,11 @@ async fn kill_before_settlement(scene: &Scene) {
     let senders = first.access_key_id().to_owned();
     first.kill().await;
     held.release();
-    assert_eq!(number(&db, "SELECT count(*) FROM outbox_message").await, 1);
+    assert_eq!(number(&db, LEFT).await, 1);
 
     let second = scene.worker(&setup).await;
     until_settled(scene, &db).await;
-    assert_eq!(number(&db, "SELECT count(*) FROM outbox_dead_letter").await, 0);
+    assert_eq!(number(&db, DEAD).await, 0);
     let senders = [senders, second.access_key_id().to_owned()];
     second.kill().await;
 
@@ -229,12 +190,7 @@ async fn two_workers(scene: &Scene) {
     let (first, second) = (scene.worker(&setup).await, scene.worker(&setup).await);
     let shared = "SELECT count(*) FROM (SELECT owner FROM outbox_lane WHERE token IS NOT NULL \
         GROUP BY owner HAVING count(*) = 32) AS halves";
-    let sharing = async {
-        while number(&db, shared).await < 2 {
-            tokio::task::yield_now().await;
-        }
-    };
-    scene.within("equal shares", sharing).await;
+    scene.within("equal shares", until(&db, shared, 2)).await;
 
     for number in 0..1000 {
         shop::place(&db, number, Ending::Commit).await.unwrap();
@@ -251,8 +207,7 @@ async fn two_workers(scene: &Scene) {
     assert_eq!(by_event(&journal).len(), 1000);
     let sent_by: HashSet<&str> = journal.iter().map(sender).collect();
     assert_eq!(sent_by, senders.iter().map(String::as_str).collect(), "one had nothing to send");
-    let free = "SELECT count(*) FROM outbox_lane WHERE token IS NULL";
-    assert_eq!(number(&db, free).await, 64, "lanes were not given back");
+    assert_eq!(number(&db, FREE_LANES).await, 64, "lanes were not given back");
 }
 
 #[tokio::test(flavor = "multi_thread")]

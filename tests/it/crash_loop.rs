@@ -8,20 +8,15 @@ use outbox_tests::shop::{self, Ending};
 use sea_orm::{Database, DatabaseConnection};
 use tokio::process::Command;
 
+use crate::deliveries::{ABANDONED, DEAD, LEFT, shop_on, until, until_all_lanes_are_held};
 use crate::scene::{Scene, on_mariadb, on_postgres, on_sqlite};
 
 const ORDERS: i64 = 60;
 /// The total of the order whose event no process survives.
 const DEADLY: i64 = 17;
 
-const ABANDONED: &str = "SELECT count(*) FROM outbox_lane WHERE abandoned > 0";
-const LEFT: &str = "SELECT count(*) FROM outbox_message";
-const DEAD: &str = "SELECT count(*) FROM outbox_dead_letter";
-
 async fn shop_with_orders(database: &TestDatabase) -> DatabaseConnection {
-    let db = database.connect_with(4).await;
-    outbox_migration::migrate(&db).await.unwrap();
-    shop::open(&db).await;
+    let db = shop_on(database).await;
     for total in 0..ORDERS {
         shop::place(&db, total, Ending::Commit).await.unwrap();
     }
@@ -37,22 +32,9 @@ fn start(scene: &Scene, setting: (&str, &str)) -> Process {
     worker
 }
 
-async fn until(db: &DatabaseConnection, sql: &str, expected: i64) {
-    while number(db, sql).await != expected {
-        tokio::task::yield_now().await;
-    }
-}
-
-async fn until_all_lanes_are_held(scene: &Scene, db: &DatabaseConnection, workers: i64) {
-    let held = "SELECT count(*) FROM outbox_lane WHERE expires_at > clock_timestamp()";
-    let owners = "SELECT count(DISTINCT owner) FROM outbox_lane WHERE token IS NOT NULL";
-    scene.within("lease of every lane", until(db, held, 64)).await;
-    scene.within("share of every worker", until(db, owners, workers)).await;
-}
-
 /// Ends it in order.
 async fn stop(worker: Process) {
-    worker.terminate().await;
+    worker.terminate();
     let (status, said) = worker.ended().await;
     assert!(status.success(), "{status}: {said}");
 }

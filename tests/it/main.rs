@@ -9,9 +9,13 @@
 
 mod architecture;
 mod bad_input;
+mod busy_pool;
+mod changing_fleet;
 mod conformance;
 mod crash;
 mod crash_loop;
+mod deliveries;
+mod drain;
 mod function_length;
 mod key_order;
 mod late_answer;
@@ -19,10 +23,12 @@ mod late_commits;
 mod listening;
 mod named_outboxes;
 mod paused_topic;
+mod publishing_alone;
 mod random;
 mod scene;
 mod seeds;
 mod several_outboxes;
 mod slow_store;
+mod stopped_worker;
 mod topic_settings;
 mod worker_commands;

@@ -60,6 +60,13 @@ impl Scene {
         worker
     }
 
+    /// A worker that ends by itself.
+    pub(crate) fn worker_until_idle(&self, setup: &WorkerSetup) -> Worker {
+        let worker = setup.start_until_idle();
+        self.keep(worker.access_key_id(), worker.log());
+        worker
+    }
+
     /// Shows the log of this process too, should the test fail.
     pub(crate) fn watch(&self, name: &str, process: &Process) {
         self.keep(name, process.log());
@@ -71,6 +78,16 @@ impl Scene {
             // The end of the scene shows why.
             panic!("no {what} within {PATIENCE:?}")
         })
+    }
+
+    /// Waits until something is the case that the database answers.
+    pub(crate) async fn until(&self, what: &str, mut reached: impl AsyncFnMut() -> bool) {
+        let wait = async {
+            while !reached().await {
+                tokio::task::yield_now().await;
+            }
+        };
+        self.within(what, wait).await;
     }
 
     fn keep(&self, name: &str, log: Output) {

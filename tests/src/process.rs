@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use rustix::process::{Pid, kill_process};
 use tokio::process::{Child, Command};
 
 use crate::output::Output;
 pub use crate::worker::{Worker, WorkerSetup};
+pub use rustix::process::Signal;
 
 /// How long a process may take for what a test waits for.
 pub const PATIENCE: Duration = Duration::from_mins(1);
@@ -78,10 +80,14 @@ impl Process {
     }
 
     /// Asks it to end.
-    pub async fn terminate(&self) {
-        let id = self.child.id().expect("a running process").to_string();
-        let sent = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill");
-        assert!(sent.success(), "the signal was not sent");
+    pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let id = self.child.id().and_then(|id| Pid::from_raw(id.try_into().ok()?));
+        kill_process(id.expect("a running process"), signal).expect("a signal that is sent");
     }
 
     /// Waits for its end.

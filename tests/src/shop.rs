@@ -3,8 +3,8 @@
 use std::sync::Once;
 
 use outbox_seaorm::{OutboxEvent, OutboxSettings};
-use sea_orm::{ActiveModelTrait, ConnectionTrait, DatabaseConnection, DbBackend, DbErr, Set};
-use sea_orm::{TransactionOptions, TransactionTrait};
+use sea_orm::{ActiveModelTrait, ConnectionTrait, DatabaseConnection, DatabaseTransaction};
+use sea_orm::{DbBackend, DbErr, Set, TransactionOptions, TransactionTrait, Unchanged};
 use serde::Serialize;
 
 /// An order was placed.
@@ -88,11 +88,7 @@ pub enum Ending {
 
 /// Places an order in a transaction of its own and returns the order's id.
 pub async fn place(db: &DatabaseConnection, total: i64, ending: Ending) -> Result<i32, DbErr> {
-    let options = TransactionOptions {
-        sqlite_transaction_mode: Some(sea_orm::SqliteTransactionMode::Immediate),
-        ..TransactionOptions::default()
-    };
-    let txn = db.begin_with_options(options).await?;
+    let txn = begin(db).await?;
     let order = order::ActiveModel { total: Set(total), ..Default::default() };
     let order = order.insert(&txn).await?;
     match ending {
@@ -100,4 +96,20 @@ pub async fn place(db: &DatabaseConnection, total: i64, ending: Ending) -> Resul
         Ending::Rollback => txn.rollback().await?,
     }
     Ok(order.id)
+}
+
+/// Changes the total of an order in a transaction of its own.
+pub async fn reprice(db: &DatabaseConnection, order_id: i32, total: i64) -> Result<(), DbErr> {
+    let txn = begin(db).await?;
+    let order = order::ActiveModel { id: Unchanged(order_id), total: Set(total) };
+    order.update(&txn).await?;
+    txn.commit().await
+}
+
+async fn begin(db: &DatabaseConnection) -> Result<DatabaseTransaction, DbErr> {
+    let options = TransactionOptions {
+        sqlite_transaction_mode: Some(sea_orm::SqliteTransactionMode::Immediate),
+        ..TransactionOptions::default()
+    };
+    db.begin_with_options(options).await
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::process::Command;
 
 use crate::output::Output;
-use crate::process::{Process, binary};
+use crate::process::{Process, Signal, binary};
 
 /// How a worker process reaches its database and its SNS.
 #[derive(Clone, Debug)]
@@ -62,9 +62,18 @@ impl WorkerSetup {
 
     /// A process that sends, with credentials of its own. It may not have leased anything yet.
     pub fn start(&self) -> Worker {
+        self.start_command(&["run"])
+    }
+
+    /// A process that sends until nothing is left that can be sent now.
+    pub fn start_until_idle(&self) -> Worker {
+        self.start_command(&["run", "--until-idle"])
+    }
+
+    fn start_command(&self, arguments: &[&str]) -> Worker {
         static STARTED: AtomicU32 = AtomicU32::new(0);
         let access_key_id = format!("WORKER{}", STARTED.fetch_add(1, Ordering::Relaxed) + 1);
-        let mut command = self.command(&["run"]);
+        let mut command = self.command(arguments);
         command.env("AWS_ACCESS_KEY_ID", &access_key_id);
         Worker { process: Process::start(command), access_key_id }
     }
@@ -90,7 +99,7 @@ impl Worker {
 
     /// Returns once it has leased its lanes or is about to.
     pub async fn until_running(&self) {
-        self.process.until_logged("worker runs").await;
+        self.until_logged("worker runs").await;
     }
 
     /// Ends it at once, as a crash does.
@@ -98,9 +107,24 @@ impl Worker {
         self.process.kill().await;
     }
 
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        self.process.signal(signal);
+    }
+
     /// Asks it to end and waits until it has.
     pub async fn stop(self) -> (ExitStatus, String) {
-        self.process.terminate().await;
+        self.process.terminate();
+        self.ended().await
+    }
+
+    /// Waits for its end, and returns all that it said.
+    pub async fn ended(self) -> (ExitStatus, String) {
         self.process.ended().await
+    }
+
+    /// Waits for a line with this text in its log.
+    pub async fn until_logged(&self, text: &str) -> String {
+        self.process.until_logged(text).await
     }
 }
