@@ -27,6 +27,7 @@ mod publishing_alone;
 mod random;
 mod scene;
 mod seeds;
+mod server_crash;
 mod several_outboxes;
 mod slow_store;
 mod stopped_worker;

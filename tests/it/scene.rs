@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use outbox_test_databases::TestDatabase;
+use outbox_test_databases::{OwnPostgres, TestDatabase};
 use outbox_testing::sns::{Accepted, SnsStub};
 use outbox_tests::Output;
 use outbox_tests::process::{PATIENCE, Process, Worker, WorkerSetup};
@@ -32,6 +32,14 @@ pub(crate) async fn on_mariadb(case: impl AsyncFnOnce(&Scene)) {
 pub(crate) async fn on_postgres(case: impl AsyncFnOnce(&Scene)) {
     let _alone = ALONE.lock().await;
     outbox_test_databases::on_postgres(|database| play(database, case)).await;
+}
+
+/// On a server of its own, which the case may kill.
+pub(crate) async fn on_own_postgres(case: impl AsyncFnOnce(&Scene, &mut OwnPostgres)) {
+    let _alone = ALONE.lock().await;
+    let mut server = OwnPostgres::start().await;
+    let database = server.database.clone();
+    play(database, async |scene: &Scene| case(scene, &mut server).await).await;
 }
 
 pub(crate) async fn on_sqlite(case: impl AsyncFnOnce(&Scene)) {

@@ -9,8 +9,12 @@
     reason = "every function panics when the database is missing"
 )]
 
+mod own_server;
+
 use std::future::Future;
 use std::ops::Deref;
+
+pub use own_server::OwnPostgres;
 
 use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,

@@ -1,0 +1,103 @@
+//! A database server that dies while orders flow, and comes back.
+
+use std::collections::HashSet;
+
+use chrono::Utc;
+use outbox_test_databases::{OwnPostgres, number, run, texts};
+use outbox_testing::sns::Accepted;
+use outbox_tests::shop::{self, Ending};
+use outbox_worker::CancellationToken;
+use sea_orm::DatabaseConnection;
+
+use crate::deliveries::{
+    ABANDONED, DEAD, by_event, event_id, shop_on, total_of, until_all_lanes_are_held, until_settled,
+};
+use crate::scene::{Scene, on_own_postgres};
+
+/// Messages that arrive between two kills.
+const PROGRESS: usize = 50;
+
+/// Places orders, whatever becomes of each.
+async fn place_until(db: DatabaseConnection, end: CancellationToken) {
+    for total in 0.. {
+        if end.is_cancelled() {
+            break;
+        }
+        // A commit without an answer may have been done, so the table of orders is what counts.
+        let _ = shop::place(&db, total, Ending::Commit).await;
+    }
+}
+
+/// Writes down when each record left the outbox.
+async fn note_settlements(db: &DatabaseConnection) {
+    run(db, "CREATE TABLE settled (id uuid, at timestamptz DEFAULT clock_timestamp())").await;
+    run(
+        db,
+        "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN INSERT INTO settled (id) VALUES (OLD.id); RETURN NULL; END'",
+    )
+    .await;
+    run(
+        db,
+        "CREATE TRIGGER note AFTER DELETE ON outbox_message FOR EACH ROW EXECUTE FUNCTION note()",
+    )
+    .await;
+}
+
+/// Kills the server and starts it again. Returns the query for what was not settled by then, and
+/// what was accepted by then.
+async fn outage(scene: &Scene, server: &mut OwnPostgres) -> (String, HashSet<String>) {
+    let before = scene.stub.journal().len();
+    let progress = scene.stub.accepted_at_least(before + PROGRESS);
+    scene.within("progress", progress).await;
+    let unsettled = format!("SELECT id::text FROM settled WHERE at >= '{}'", Utc::now());
+    server.kill().await;
+    server.start_again().await;
+    let journal = scene.stub.journal();
+    (unsettled, journal.iter().map(|accepted| event_id(accepted).to_owned()).collect())
+}
+
+async fn killed_twice(scene: &Scene, server: &mut OwnPostgres) {
+    let db = shop_on(&scene.database).await;
+    note_settlements(&db).await;
+    let workers = [scene.worker(&scene.setup()).await, scene.worker(&scene.setup()).await];
+    until_all_lanes_are_held(scene, &db, 2).await;
+    let closing = CancellationToken::new();
+    let placing = tokio::spawn(place_until(db.clone(), closing.clone()));
+
+    let outages = [outage(scene, server).await, outage(scene, server).await];
+    let before = scene.stub.journal().len();
+    scene.within("progress", scene.stub.accepted_at_least(before + PROGRESS)).await;
+    closing.cancel();
+    scene.within("end of the orders", placing).await.unwrap();
+    until_settled(scene, &db).await;
+
+    let mut in_flight: HashSet<String> = HashSet::new();
+    for (unsettled, accepted) in outages {
+        let unsettled = texts(&db, &unsettled).await.into_iter();
+        in_flight.extend(unsettled.filter(|id| accepted.contains(id)));
+    }
+    let journal = scene.stub.journal();
+    let mut arrived: Vec<String> = distinct_totals(&journal);
+    arrived.sort_unstable();
+    let committed = texts(&db, "SELECT total::text FROM shop_order ORDER BY total::text").await;
+    assert_eq!(arrived, committed, "lost or never committed");
+    for (id, acceptances) in by_event(&journal) {
+        let explained = acceptances.len() == 1 || in_flight.contains(id);
+        assert!(explained, "{id} was sent again, and no outage explains it");
+    }
+    assert_eq!((number(&db, DEAD).await, number(&db, ABANDONED).await), (0, 0));
+    for worker in workers {
+        let (status, said) = worker.stop().await;
+        assert!(status.success(), "{said}");
+    }
+}
+
+fn distinct_totals(journal: &[Accepted]) -> Vec<String> {
+    by_event(journal).values().map(|acceptances| total_of(acceptances[0]).to_string()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workers_outlive_a_server_that_is_killed_twice_on_postgres() {
+    on_own_postgres(killed_twice).await;
+}
