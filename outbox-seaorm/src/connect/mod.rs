@@ -1,5 +1,7 @@
 //! Pools of connections for a worker.
 
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+mod given_back;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
@@ -14,6 +16,9 @@ use outbox_core::{StoreError, StoreErrorKind};
 use sea_orm::DatabaseConnection;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 use sea_orm::sqlx::{Connection, Error};
+
+#[cfg(any(feature = "mysql", feature = "postgres"))]
+pub(crate) use given_back::close_idle;
 
 use crate::mapping::Cause;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
@@ -74,7 +79,8 @@ impl Default for PoolOptions {
 /// On PostgreSQL (`postgres://…`) and on MariaDB and MySQL (`mysql://…`, `mariadb://…`) each session
 /// is READ COMMITTED by default and has the time limits of the options. On SQLite (`sqlite:…`) the
 /// journal is a write-ahead log, every commit is on disk when it returns, and a missing file is not
-/// created. No statement is logged.
+/// created. No statement is logged. A connection to a server that does not answer within two seconds
+/// of its return to the pool is closed: one that is half gone takes no place from others.
 ///
 /// # Errors
 /// [`StoreErrorKind::InvalidArgument`] for a URL that cannot be used,

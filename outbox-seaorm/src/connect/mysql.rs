@@ -8,6 +8,7 @@ use sea_orm::sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlPoolOption
 use sea_orm::sqlx::{AssertSqlSafe, ConnectOptions, Error, Executor, Row};
 use sea_orm::{DatabaseConnection, SqlxMySqlConnector};
 
+use super::given_back::answers;
 use super::{PoolOptions, try_once, unreachable, unusable_url};
 
 /// The pool is built here and not by SeaORM, whose traces and panics show the URL.
@@ -33,6 +34,7 @@ pub(super) async fn connect(
         .acquire_timeout(options.acquire_timeout)
         // A connection that broke is found by the statement itself, and the caller repeats.
         .test_before_acquire(false)
+        .after_release(|connection, _| Box::pin(answers(connection)))
         .after_connect(move |connection, _| {
             let options = Arc::clone(&sessions);
             Box::pin(async move { prepare(connection, &options).await })

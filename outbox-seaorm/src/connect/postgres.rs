@@ -8,6 +8,7 @@ use sea_orm::sqlx::postgres::{PgConnectOptions, PgConnection, PgPoolOptions};
 use sea_orm::sqlx::{AssertSqlSafe, ConnectOptions, Error, Executor};
 use sea_orm::{DatabaseConnection, SqlxPostgresConnector};
 
+use super::given_back::answers;
 use super::{PoolOptions, try_once, unreachable, unusable_url};
 
 /// The pool is built here and not by SeaORM, whose traces and panics show the URL.
@@ -32,6 +33,7 @@ pub(super) async fn connect(
         .acquire_timeout(options.acquire_timeout)
         // A connection that broke is found by the statement itself, and the caller repeats.
         .test_before_acquire(false)
+        .after_release(|connection, _| Box::pin(answers(connection)))
         .after_connect(move |connection, _| {
             let session = Arc::clone(&session);
             Box::pin(async move {

@@ -13,6 +13,7 @@ mod privileges;
 mod probe;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+mod writable;
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use outbox_core::{
     StoreError, StoreErrorKind, TableNames, WorkerCard, WorkerId,
 };
 use sea_orm::{DatabaseConnection, DbBackend};
+use writable::Writable;
 
 /// The records of one outbox in PostgreSQL, SQLite, MariaDB or MySQL.
 ///
@@ -32,6 +34,8 @@ use sea_orm::{DatabaseConnection, DbBackend};
 /// any number of stores and processes may serve one outbox. Each call is one short transaction; only
 /// a settlement of several hundred outcomes takes more than one. It divides a lane only where the
 /// database refuses one of its records: the others settle, and that one rests for a minute as failed.
+/// After a write that a server refuses because it takes none, the pool's idle connections are
+/// replaced: after a failover they may be with a server that is the primary no longer.
 ///
 /// A call has no time limit of its own. Give the pool limits on the server, as
 /// [`connect`](crate::connect) does, and await each call under a time limit as well: a connection
@@ -40,6 +44,7 @@ use sea_orm::{DatabaseConnection, DbBackend};
 pub struct SeaOrmStore {
     dialect: Arc<dyn Dialect>,
     tables: TableNames,
+    writable: Writable,
 }
 
 /// What a database does for the store.
@@ -160,6 +165,7 @@ impl SeaOrmStore {
     /// [`StoreErrorKind::InvalidArgument`] for a database without a store, or whose feature of
     /// this crate is off.
     pub fn new(db: DatabaseConnection, tables: TableNames) -> Result<Self, StoreError> {
+        let writable = Writable::of(&db);
         let dialect: Arc<dyn Dialect> = match db.get_database_backend() {
             #[cfg(feature = "mysql")]
             DbBackend::MySql => Arc::new(mysql::MySqlStore::new(db, &tables)),
@@ -172,7 +178,7 @@ impl SeaOrmStore {
             #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
             _ => return Err(refuse("there is no outbox store for this database")),
         };
-        Ok(Self { dialect, tables })
+        Ok(Self { dialect, tables, writable })
     }
 
     /// Checks once, before work begins, that the outbox's tables are there and that the
@@ -213,7 +219,7 @@ impl fmt::Debug for SeaOrmStore {
 #[async_trait]
 impl OutboxStore for SeaOrmStore {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
-        self.dialect.lease(request).await
+        self.writable.during(self.dialect.lease(request)).await
     }
 
     async fn renew(
@@ -224,21 +230,21 @@ impl OutboxStore for SeaOrmStore {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        self.dialect.renew(leases, lease).await
+        self.writable.during(self.dialect.renew(leases, lease)).await
     }
 
     async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
         if leases.is_empty() {
             return Ok(());
         }
-        self.dialect.release(leases).await
+        self.writable.during(self.dialect.release(leases)).await
     }
 
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        self.dialect.acquired(leases).await
+        self.writable.during(self.dialect.acquired(leases)).await
     }
 
     async fn mark_suspect(
@@ -246,23 +252,23 @@ impl OutboxStore for SeaOrmStore {
         lease: &LaneLease,
         record: Option<RecordRef>,
     ) -> Result<bool, StoreError> {
-        self.dialect.mark_suspect(lease, record).await
+        self.writable.during(self.dialect.mark_suspect(lease, record)).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
-        self.dialect.read(request).await
+        self.writable.during(self.dialect.read(request)).await
     }
 
     async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
-        self.dialect.settle(outcomes).await
+        self.writable.during(self.dialect.settle(outcomes)).await
     }
 
     async fn stats(&self) -> Result<OutboxStats, StoreError> {
-        self.dialect.stats().await
+        self.writable.during(self.dialect.stats()).await
     }
 
     async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
-        self.dialect.heartbeat(worker).await
+        self.writable.during(self.dialect.heartbeat(worker)).await
     }
 }
 
@@ -276,15 +282,15 @@ impl RecordClaims for SeaOrmStore {
         owner: WorkerId,
         lease: LeaseTime,
     ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
-        self.dialect.try_claim(record, owner, lease).await
+        self.writable.during(self.dialect.try_claim(record, owner, lease)).await
     }
 
     async fn renew_claim(&self, claim: &RecordClaim, lease: LeaseTime) -> Result<bool, StoreError> {
-        self.dialect.renew_claim(claim, lease).await
+        self.writable.during(self.dialect.renew_claim(claim, lease)).await
     }
 
     async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
-        self.dialect.complete_claim(claim).await
+        self.writable.during(self.dialect.complete_claim(claim)).await
     }
 
     async fn fail_claim(
@@ -293,6 +299,6 @@ impl RecordClaims for SeaOrmStore {
         failure: &Failure,
         delay: Duration,
     ) -> Result<bool, StoreError> {
-        self.dialect.fail_claim(claim, failure, delay).await
+        self.writable.during(self.dialect.fail_claim(claim, failure, delay)).await
     }
 }

@@ -7,11 +7,11 @@ use outbox_core::{
     DeadReason, EventId, Failure, FailureKind, OutboxStore, OutcomeKind, StoreErrorKind, TableNames,
 };
 use outbox_seaorm::{EventExt, PoolOptions, SeaOrmStore, Stage, connect};
+use outbox_test_databases::{Asked, Way};
 use sea_orm::{
     ActiveModelTrait, Database, DatabaseConnection, DbErr, RuntimeErr, TransactionTrait,
 };
 
-use crate::cut::{Asked, Way};
 use crate::database::{TestDatabase, count};
 use crate::shop::{OrderPlaced, new_order};
 use crate::staged::texts;

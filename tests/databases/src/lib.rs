@@ -10,6 +10,7 @@
 )]
 
 mod own_server;
+mod way;
 
 use std::future::Future;
 use std::ops::Deref;
@@ -20,6 +21,7 @@ use sea_orm::{
     ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DbBackend, Statement,
 };
 use uuid::Uuid;
+pub use way::{Asked, Way};
 
 /// The variable that names a MariaDB on which databases and users can be made.
 pub const MARIADB_URL: &str = "OUTBOX_TEST_MARIADB_URL";
