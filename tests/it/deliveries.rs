@@ -64,6 +64,15 @@ pub(crate) fn sent_by(journal: &[Accepted], process: &str) -> usize {
     journal.iter().filter(|accepted| sender(accepted) == process).count()
 }
 
+/// Both orders arrived, one of them once. The other was under way when its outcome could not be
+/// written, and where that takes a whole lease it is sent again.
+pub(crate) fn assert_sent(journal: &[Accepted], under_way: i64, once: i64) {
+    let totals: Vec<i64> = journal.iter().map(total_of).collect();
+    let times = |order| totals.iter().filter(|total| **total == order).count();
+    assert!((1..=2).contains(&times(under_way)) && times(once) == 1, "{totals:?}");
+    assert_eq!(by_event(journal).len(), 2, "an event of no order");
+}
+
 /// Returns once the query answers this.
 pub(crate) async fn until(db: &DatabaseConnection, sql: &str, expected: i64) {
     while number(db, sql).await != expected {
