@@ -3,10 +3,10 @@
 use outbox_test_databases::{number, run, texts};
 use outbox_testing::sns::Fault;
 use outbox_tests::shop::{self, Ending};
-use sea_orm::{DatabaseConnection, TransactionTrait};
+use sea_orm::TransactionTrait;
 
 use crate::deliveries::{
-    FIRST_TO_EXPIRE, by_event, shop_on, until_all_lanes_are_held, until_settled,
+    by_event, shop_on, until_all_lanes_are_held, until_renewed, until_settled,
 };
 use crate::scene::{Scene, on_postgres};
 
@@ -15,22 +15,11 @@ const WAITS_FOR_LOCK: &str = "SELECT count(*) FROM pg_stat_activity
         AND wait_event_type = 'Lock'";
 const TOKENS: &str = "SELECT token::text FROM outbox_lane ORDER BY lane";
 
-/// Returns once every lease was prolonged, which is done a third of the lease after the last time.
-async fn until_renewed(scene: &Scene, db: &DatabaseConnection) {
-    let before = number(db, FIRST_TO_EXPIRE).await;
-    scene.until("renewal", async || number(db, FIRST_TO_EXPIRE).await > before).await;
-}
-
 /// One record waits to be settled and another one for SNS, while no table of records can be read.
 async fn blocked(scene: &Scene) {
     let db = shop_on(&scene.database).await;
-    let mut setup = scene.setup();
-    setup.settings.extend([
-        ("OUTBOX_POOL__CONNECTIONS", "1"),
-        ("OUTBOX_DISPATCHER__LEASE", "9s"),
-        ("OUTBOX_DISPATCHER__PUBLISH_TIMEOUT", "5700ms"),
-        ("OUTBOX_DISPATCHER__MARGIN", "200ms"),
-    ]);
+    let mut setup = scene.setup().with_sends_beyond_a_renewal();
+    setup.settings.push(("OUTBOX_POOL__CONNECTIONS", "1"));
     let answers = scene.stub.hold();
     let worker = scene.worker(&setup).await;
     until_all_lanes_are_held(scene, &db, 1).await;

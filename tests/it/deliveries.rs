@@ -91,3 +91,9 @@ pub(crate) async fn until_all_lanes_are_held(scene: &Scene, db: &DatabaseConnect
     scene.within("lease of every lane", until(db, held, 64)).await;
     scene.within("share of every worker", until(db, owners, workers)).await;
 }
+
+/// Returns once every lease was prolonged, which is done a third of the lease after the last time.
+pub(crate) async fn until_renewed(scene: &Scene, db: &DatabaseConnection) {
+    let before = number(db, FIRST_TO_EXPIRE).await;
+    scene.until("renewal", async || number(db, FIRST_TO_EXPIRE).await > before).await;
+}

@@ -10,7 +10,7 @@ use sea_orm::DatabaseConnection;
 
 use crate::deliveries::{
     ABANDONED, DEAD, FREE_LANES, LEFT, by_event, sender, shop_on, total_of,
-    until_all_lanes_are_held, until_settled,
+    until_all_lanes_are_held, until_renewed, until_settled,
 };
 use crate::scene::{Scene, on_postgres};
 
@@ -37,14 +37,17 @@ async fn place_backlog(db: &DatabaseConnection) {
     }
 }
 
+/// Meanwhile its leases are renewed, and it has the time to look for more several times.
 async fn send_is_waited_for(scene: &Scene) {
     let db = shop_on(&scene.database).await;
-    let setup = scene.setup();
+    let mut setup = scene.setup().with_sends_beyond_a_renewal();
+    setup.settings.push(("OUTBOX_DISPATCHER__IDLE_POLL", "100ms"));
     let (first, answers) = worker_that_sends(scene, &db, &setup).await;
 
     first.signal(Signal::TERM);
     first.until_logged(DRAINING).await;
     shop::place(&db, 200, Ending::Commit).await.unwrap();
+    until_renewed(scene, &db).await;
     answers.release();
     let (status, said) = first.ended().await;
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use chrono::Utc;
 use outbox_test_databases::{OwnPostgres, number, run, texts};
 use outbox_testing::sns::Accepted;
+use outbox_tests::process::Worker;
 use outbox_tests::shop::{self, Ending};
 use outbox_worker::CancellationToken;
 use sea_orm::DatabaseConnection;
@@ -44,16 +45,21 @@ async fn note_settlements(db: &DatabaseConnection) {
     .await;
 }
 
-/// Kills the server while something is being sent, which is answered before the server is back.
+/// Kills the server while something is being sent, which is answered while the server is away.
 ///
 /// Returns the query for what was not settled by then, and what was accepted by then.
-async fn outage(scene: &Scene, server: &mut OwnPostgres) -> (String, HashSet<String>) {
+async fn outage(
+    scene: &Scene,
+    server: &mut OwnPostgres,
+    worker: &Worker,
+) -> (String, HashSet<String>) {
     scene.within("progress", scene.stub.accepted_at_least(PROGRESS)).await;
     let answers = scene.stub.hold();
     scene.within("send that waits", answers.held_at_least(1)).await;
     let unsettled = format!("SELECT id::text FROM settled WHERE at >= '{}'", Utc::now());
     server.kill().await;
     answers.release();
+    worker.until_logged(r#"the store fails: waiting for it phase="settle""#).await;
     server.start_again().await;
     let journal = scene.stub.journal();
     (unsettled, journal.iter().map(|accepted| event_id(accepted).to_owned()).collect())
@@ -62,12 +68,14 @@ async fn outage(scene: &Scene, server: &mut OwnPostgres) -> (String, HashSet<Str
 async fn killed(scene: &Scene, server: &mut OwnPostgres) {
     let db = shop_on(&scene.database).await;
     note_settlements(&db).await;
-    let worker = scene.worker(&scene.setup()).await;
+    let mut setup = scene.setup();
+    setup.settings.push(("OUTBOX_DISPATCHER__STORE_TIMEOUT", "1s"));
+    let worker = scene.worker(&setup).await;
     until_all_lanes_are_held(scene, &db, 1).await;
     let closing = CancellationToken::new();
     let placing = tokio::spawn(place_until(db.clone(), closing.clone()));
 
-    let (unsettled, accepted) = outage(scene, server).await;
+    let (unsettled, accepted) = outage(scene, server, &worker).await;
     scene.within("progress", scene.stub.accepted_at_least(accepted.len() + PROGRESS)).await;
     closing.cancel();
     scene.within("end of the orders", placing).await.unwrap();

@@ -43,6 +43,16 @@ impl WorkerSetup {
         self
     }
 
+    /// A send may take longer than a third of the lease, after which leases are renewed.
+    pub fn with_sends_beyond_a_renewal(mut self) -> Self {
+        self.settings.extend([
+            ("OUTBOX_DISPATCHER__LEASE", "9s"),
+            ("OUTBOX_DISPATCHER__PUBLISH_TIMEOUT", "5700ms"),
+            ("OUTBOX_DISPATCHER__MARGIN", "200ms"),
+        ]);
+        self
+    }
+
     /// A command of the worker binary.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary("outbox-worker"));
