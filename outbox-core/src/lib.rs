@@ -22,6 +22,7 @@
 extern crate self as outbox_core;
 
 mod claim;
+mod clock;
 mod cloudevents;
 mod codec;
 mod context;
@@ -51,6 +52,7 @@ mod unsendable;
 mod wake;
 
 pub use claim::{ClaimRefused, RecordClaim, RecordClaims};
+pub use clock::Clock;
 pub use codec::{BoxError, Codec, Json, Payload, PayloadError};
 pub use context::Context;
 pub use envelope::{Envelope, EventExt, IntoEnvelope, Schedule, StagedMessage};

@@ -11,8 +11,9 @@ use outbox_core::{
 };
 use outbox_seaorm::{OutboxSettings, SeaOrmStore, Stage, scope};
 use outbox_test_databases::{Lent, lend_mariadb, lend_postgres, lend_sqlite, number, run};
+use outbox_testing::ManualClock;
 use outbox_testing::conformance::{ClaimsFixture, OpenWriter, StoreFixture, StoredDeadLetter};
-use outbox_tests::store::lane_store;
+use outbox_tests::store::{lane_store, lane_store_by};
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, Statement, TransactionTrait,
 };
@@ -23,6 +24,8 @@ mod mariadb {
 
     outbox_testing::store_conformance!(SqlFixture::open(lend_mariadb().await).await);
     outbox_testing::record_claims_conformance!(SqlFixture::open(lend_mariadb().await).await);
+    outbox_testing::clock_conformance!(SqlFixture::by_a_clock(lend_mariadb().await).await);
+    outbox_testing::claims_clock_conformance!(SqlFixture::by_a_clock(lend_mariadb().await).await);
 }
 
 mod postgres {
@@ -30,6 +33,8 @@ mod postgres {
 
     outbox_testing::store_conformance!(SqlFixture::open(lend_postgres().await).await);
     outbox_testing::record_claims_conformance!(SqlFixture::open(lend_postgres().await).await);
+    outbox_testing::clock_conformance!(SqlFixture::by_a_clock(lend_postgres().await).await);
+    outbox_testing::claims_clock_conformance!(SqlFixture::by_a_clock(lend_postgres().await).await);
 }
 
 mod sqlite {
@@ -37,6 +42,8 @@ mod sqlite {
 
     outbox_testing::store_conformance!(SqlFixture::open(lend_sqlite()).await);
     outbox_testing::record_claims_conformance!(SqlFixture::open(lend_sqlite()).await);
+    outbox_testing::clock_conformance!(SqlFixture::by_a_clock(lend_sqlite()).await);
+    outbox_testing::claims_clock_conformance!(SqlFixture::by_a_clock(lend_sqlite()).await);
 }
 
 /// An outbox on a database of its own.
@@ -44,6 +51,8 @@ struct SqlFixture {
     database: Lent,
     application: DatabaseConnection,
     store: Arc<SeaOrmStore>,
+    /// Where the store goes by another clock than the database's.
+    clock: Option<ManualClock>,
 }
 
 impl SqlFixture {
@@ -51,7 +60,16 @@ impl SqlFixture {
         let application = database.connect_with(4).await;
         outbox_migration::migrate(&application).await.unwrap();
         let store = lane_store(&database).await;
-        Self { database, application, store }
+        Self { database, application, store, clock: None }
+    }
+
+    /// The clock lies far behind the database's, by which every lease would be over and every record
+    /// due.
+    async fn by_a_clock(database: Lent) -> Self {
+        let clock = ManualClock::new();
+        let fixture = Self::open(database).await;
+        let store = lane_store_by(Arc::new(clock.clone()), &fixture.database).await;
+        Self { store, clock: Some(clock), ..fixture }
     }
 }
 
@@ -62,7 +80,10 @@ impl StoreFixture for SqlFixture {
     }
 
     async fn reopen(&self) -> Arc<dyn OutboxStore> {
-        lane_store(&self.database).await
+        match &self.clock {
+            Some(clock) => lane_store_by(Arc::new(clock.clone()), &self.database).await,
+            None => lane_store(&self.database).await,
+        }
     }
 
     async fn begin(&self) -> Box<dyn OpenWriter> {
@@ -74,6 +95,9 @@ impl StoreFixture for SqlFixture {
     }
 
     async fn now(&self) -> DateTime<Utc> {
+        if let Some(clock) = &self.clock {
+            return clock.now();
+        }
         let micros = if self.database.is_postgres() {
             "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
         } else if self.database.is_mariadb() {
@@ -86,6 +110,9 @@ impl StoreFixture for SqlFixture {
     }
 
     async fn pass(&self, time: Duration) {
+        if let Some(clock) = &self.clock {
+            return clock.advance(time);
+        }
         if self.database.is_postgres() {
             let sql = format!("SELECT pg_sleep({})", time.as_secs_f64());
             return run(&self.application, &sql).await;

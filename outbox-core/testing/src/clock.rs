@@ -1,9 +1,10 @@
-//! Clocks of the store in memory.
+//! Clocks that a test moves.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound, TimeDelta, Utc};
+use outbox_core::Clock;
 
 /// 2026-01-01 00:00 UTC.
 const START: DateTime<Utc> = match DateTime::from_timestamp(1_767_225_600, 0) {
@@ -45,6 +46,12 @@ impl ManualClock {
     /// The time that it shows.
     pub fn now(&self) -> DateTime<Utc> {
         *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> DateTime<Utc> {
+        Self::now(self)
     }
 }
 

@@ -1,6 +1,64 @@
 //! Instants and durations in SQL.
 
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use std::borrow::Cow;
 use std::time::Duration;
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+use chrono::{DateTime, Utc};
+
+/// What stands for the present in statements.
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Now {
+    /// The database's clock.
+    Database,
+    /// This instant, to the microsecond.
+    At(DateTime<Utc>),
+}
+
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+impl Now {
+    /// For MariaDB and MySQL.
+    #[cfg(feature = "mysql")]
+    pub(crate) fn mysql(self) -> Cow<'static, str> {
+        match self {
+            Self::Database => "UTC_TIMESTAMP(6)".into(),
+            Self::At(instant) => {
+                format!("TIMESTAMP'{}'", instant.format("%Y-%m-%d %H:%M:%S%.6f")).into()
+            }
+        }
+    }
+
+    /// For PostgreSQL. The database's clock goes on while a statement waits.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres(self) -> Cow<'static, str> {
+        match self {
+            Self::Database => "clock_timestamp()".into(),
+            Self::At(instant) => {
+                format!("'{}+00'::timestamptz", instant.format("%Y-%m-%d %H:%M:%S%.6f")).into()
+            }
+        }
+    }
+
+    /// For PostgreSQL, standing still within a statement, so that an index can be searched by it.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn postgres_still(self) -> Cow<'static, str> {
+        match self {
+            Self::Database => "statement_timestamp()".into(),
+            Self::At(_) => self.postgres(),
+        }
+    }
+
+    /// For SQLite.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn sqlite(self) -> Cow<'static, str> {
+        match self {
+            Self::Database => SQLITE_NOW.into(),
+            Self::At(instant) => instant.timestamp_micros().to_string().into(),
+        }
+    }
+}
 
 /// SQLite's own clock in microseconds, of which it counts milliseconds.
 ///

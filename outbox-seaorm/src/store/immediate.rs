@@ -5,13 +5,13 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, State
 
 use super::brief::Brief;
 use crate::mapping::{failed, unreadable};
-use crate::statement::clock::SQLITE_NOW;
+use crate::statement::clock::Now;
 
 /// A transaction that is a writer from its begin, with one instant for all that it does.
 pub(crate) struct Immediate {
     txn: Brief,
     operation: &'static str,
-    /// The database's clock, in microseconds.
+    /// The instant, in microseconds.
     pub(crate) now: i64,
 }
 
@@ -19,9 +19,10 @@ impl Immediate {
     pub(crate) async fn begin(
         db: &DatabaseConnection,
         operation: &'static str,
+        clock: Now,
     ) -> Result<Self, StoreError> {
         let txn = Brief::begin(db, operation).await?;
-        let now = now(&txn.txn, operation).await?;
+        let now = now(&txn.txn, operation, clock).await?;
         Ok(Self { txn, operation, now })
     }
 
@@ -57,12 +58,16 @@ impl Immediate {
     }
 }
 
-/// The database's clock in microseconds.
+/// What the clock shows, in microseconds.
 pub(crate) async fn now(
     db: &impl ConnectionTrait,
     operation: &'static str,
+    clock: Now,
 ) -> Result<i64, StoreError> {
-    let statement = Statement::from_string(DbBackend::Sqlite, format!("SELECT {SQLITE_NOW}"));
+    if let Now::At(instant) = clock {
+        return Ok(instant.timestamp_micros());
+    }
+    let statement = Statement::from_string(DbBackend::Sqlite, format!("SELECT {}", clock.sqlite()));
     let row = db.query_one_raw(statement).await.map_err(failed(operation))?;
     row.ok_or_else(|| unreadable(operation))?.try_get_by_index(0).map_err(failed(operation))
 }

@@ -2,6 +2,8 @@
 
 #[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
 pub(crate) mod brief;
+#[cfg(any(feature = "mysql", feature = "postgres", feature = "sqlite"))]
+mod clocked;
 #[cfg(feature = "sqlite")]
 pub(crate) mod immediate;
 #[cfg(feature = "mysql")]
@@ -21,7 +23,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use outbox_core::{
-    Batch, ClaimRefused, Failure, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime,
+    Batch, ClaimRefused, Clock, Failure, Fleet, LaneLease, LaneState, LeaseRequest, LeaseTime,
     OutboxStats, OutboxStore, Outcome, ReadRequest, RecordClaim, RecordClaims, RecordRef, Settled,
     StoreError, StoreErrorKind, TableNames, WorkerCard, WorkerId,
 };
@@ -62,7 +64,7 @@ macro_rules! by_statements {
         #[async_trait::async_trait]
         impl outbox_core::OutboxStore for $store {
             async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
-                self.lanes.lease(&self.db, request).await
+                self.statements.now().lanes.lease(&self.db, request).await
             }
 
             async fn renew(
@@ -70,18 +72,19 @@ macro_rules! by_statements {
                 leases: &[LaneLease],
                 lease: LeaseTime,
             ) -> Result<Vec<LaneLease>, StoreError> {
-                self.lanes.renew(&self.db, leases, lease).await
+                self.statements.now().lanes.renew(&self.db, leases, lease).await
             }
 
             async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
-                self.lanes.release(&self.db, leases).await
+                self.statements.now().lanes.release(&self.db, leases).await
             }
 
             async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
                 // Before the keys: a failure that ends a claim in between is told twice rather
                 // than not at all.
-                let claimed = self.claims.acquired(&self.db, leases).await?;
-                let mut states = self.lanes.acquired(&self.db, leases).await?;
+                let statements = self.statements.now();
+                let claimed = statements.claims.acquired(&self.db, leases).await?;
+                let mut states = statements.lanes.acquired(&self.db, leases).await?;
                 crate::statement::claim::add(&mut states, leases, claimed);
                 Ok(states)
             }
@@ -91,23 +94,23 @@ macro_rules! by_statements {
                 lease: &LaneLease,
                 record: Option<RecordRef>,
             ) -> Result<bool, StoreError> {
-                self.lanes.mark_suspect(&self.db, lease, record).await
+                self.statements.now().lanes.mark_suspect(&self.db, lease, record).await
             }
 
             async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
-                self.read.read(&self.db, request).await
+                self.statements.now().read.read(&self.db, request).await
             }
 
             async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
-                self.settle.settle(&self.db, outcomes).await
+                self.statements.now().settle.settle(&self.db, outcomes).await
             }
 
             async fn stats(&self) -> Result<OutboxStats, StoreError> {
-                self.stats.stats(&self.db).await
+                self.statements.now().stats.stats(&self.db).await
             }
 
             async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
-                self.heartbeat.heartbeat(&self.db, worker).await
+                self.statements.now().heartbeat.heartbeat(&self.db, worker).await
             }
         }
 
@@ -119,7 +122,7 @@ macro_rules! by_statements {
                 owner: WorkerId,
                 lease: LeaseTime,
             ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
-                self.claims.try_claim(&self.db, record, owner, lease).await
+                self.statements.now().claims.try_claim(&self.db, record, owner, lease).await
             }
 
             async fn renew_claim(
@@ -127,11 +130,11 @@ macro_rules! by_statements {
                 claim: &RecordClaim,
                 lease: LeaseTime,
             ) -> Result<bool, StoreError> {
-                self.claims.renew_claim(&self.db, claim, lease).await
+                self.statements.now().claims.renew_claim(&self.db, claim, lease).await
             }
 
             async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
-                self.claims.complete_claim(&self.db, claim).await
+                self.statements.now().claims.complete_claim(&self.db, claim).await
             }
 
             async fn fail_claim(
@@ -140,7 +143,7 @@ macro_rules! by_statements {
                 failure: &Failure,
                 delay: Duration,
             ) -> Result<bool, StoreError> {
-                self.claims.fail_claim(&self.db, claim, failure, delay).await
+                self.statements.now().claims.fail_claim(&self.db, claim, failure, delay).await
             }
         }
     };
@@ -165,14 +168,42 @@ impl SeaOrmStore {
     /// [`StoreErrorKind::InvalidArgument`] for a database without a store, or whose feature of
     /// this crate is off.
     pub fn new(db: DatabaseConnection, tables: TableNames) -> Result<Self, StoreError> {
+        Self::build(db, tables, None)
+    }
+
+    /// A store as [`SeaOrmStore::new`] makes it that goes by this clock and never asks its database
+    /// for the time: for tests that meet the very instant at which a lease ends or a record becomes
+    /// due, and for a look at the outbox as of a fixed instant, which is a [`Clock`] too.
+    ///
+    /// Each call goes by what the clock shows when it begins, to the microsecond. Staging is no call
+    /// of the store: what it writes, when a record was created and when a delayed one is due, is by
+    /// the database's clock. All stores of one outbox must go by one clock, or a lease of one has
+    /// ended for the other. Its statements are written anew for each call, which costs more than the
+    /// database's clock does.
+    ///
+    /// # Errors
+    /// As [`SeaOrmStore::new`]. An instant that the database cannot hold fails each call.
+    pub fn with_clock(
+        db: DatabaseConnection,
+        tables: TableNames,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, StoreError> {
+        Self::build(db, tables, Some(clock))
+    }
+
+    fn build(
+        db: DatabaseConnection,
+        tables: TableNames,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Result<Self, StoreError> {
         let writable = Writable::of(&db);
         let dialect: Arc<dyn Dialect> = match db.get_database_backend() {
             #[cfg(feature = "mysql")]
-            DbBackend::MySql => Arc::new(mysql::MySqlStore::new(db, &tables)),
+            DbBackend::MySql => Arc::new(mysql::MySqlStore::new(db, &tables, clock)),
             #[cfg(feature = "postgres")]
-            DbBackend::Postgres => Arc::new(postgres::PostgresStore::new(db, &tables)),
+            DbBackend::Postgres => Arc::new(postgres::PostgresStore::new(db, &tables, clock)),
             #[cfg(feature = "sqlite")]
-            DbBackend::Sqlite => Arc::new(sqlite::SqliteStore::new(db, &tables)),
+            DbBackend::Sqlite => Arc::new(sqlite::SqliteStore::new(db, &tables, clock)),
             #[cfg(not(all(feature = "mysql", feature = "postgres", feature = "sqlite")))]
             _ => return Err(refuse("the feature of outbox-seaorm for this database is off")),
             #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]

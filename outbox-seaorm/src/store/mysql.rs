@@ -1,17 +1,22 @@
 //! The store on MariaDB and MySQL.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use outbox_core::{StoreError, StoreErrorKind, TableNames};
+use outbox_core::{Clock, StoreError, StoreErrorKind, TableNames};
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 
+use super::clocked::{Clocked, Statements};
 use super::privileges::mysql::{Trial, trials};
 use super::privileges::{ALL, READ};
 use super::probe::{CHECK, Shape, granted, rows, unfit};
 use super::{Dialect, refuse};
 use crate::mapping::failed;
 use crate::statement::claim::Claims;
+use crate::statement::clock::Now;
 use crate::statement::fleet::mysql::Heartbeat;
 use crate::statement::lane::mysql::Lanes;
+use crate::statement::read::Turns;
 use crate::statement::read::mysql::Read;
 use crate::statement::settle::mysql::Settle;
 use crate::statement::stats::mysql::Stats;
@@ -20,27 +25,45 @@ use crate::statement::stats::mysql::Stats;
 #[derive(Debug)]
 pub(super) struct MySqlStore {
     pub(super) db: DatabaseConnection,
+    pub(super) statements: Clocked<AllStatements>,
+    shape: Shape,
+    trials: Vec<Trial>,
+    read_trials: Vec<Trial>,
+}
+
+/// All statements of one outbox.
+#[derive(Debug)]
+pub(super) struct AllStatements {
     pub(super) lanes: Lanes,
     pub(super) read: Read,
     pub(super) settle: Settle,
     pub(super) stats: Stats,
     pub(super) heartbeat: Heartbeat,
     pub(super) claims: Claims,
-    shape: Shape,
-    trials: Vec<Trial>,
-    read_trials: Vec<Trial>,
+}
+
+impl Statements for AllStatements {
+    fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
+        Self {
+            lanes: Lanes::new(names, clock),
+            read: Read::new(names, clock, turns),
+            settle: Settle::new(names, clock),
+            stats: Stats::new(names, clock),
+            heartbeat: Heartbeat::new(names, clock),
+            claims: Claims::on_mysql(names, clock),
+        }
+    }
 }
 
 impl MySqlStore {
-    pub(super) fn new(db: DatabaseConnection, names: &TableNames) -> Self {
+    pub(super) fn new(
+        db: DatabaseConnection,
+        names: &TableNames,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Self {
         Self {
             db,
-            lanes: Lanes::new(names),
-            read: Read::new(names),
-            settle: Settle::new(names),
-            stats: Stats::new(names),
-            heartbeat: Heartbeat::new(names),
-            claims: Claims::on_mysql(names),
+            statements: Clocked::new(names, clock),
             shape: Shape::new(names, '`'),
             trials: trials(names, ALL),
             read_trials: trials(names, READ),

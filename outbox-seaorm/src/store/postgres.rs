@@ -1,17 +1,22 @@
 //! The store on PostgreSQL.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use outbox_core::{StoreError, StoreErrorKind, TableNames};
+use outbox_core::{Clock, StoreError, StoreErrorKind, TableNames};
 use sea_orm::DatabaseConnection;
 
+use super::clocked::{Clocked, Statements};
 use super::privileges::postgres::lacking;
 use super::privileges::{ALL, READ};
 use super::probe::{CHECK, Shape, granted, rows, unfit, value};
 use super::{Dialect, refuse};
 use crate::mapping::failed;
 use crate::statement::claim::Claims;
+use crate::statement::clock::Now;
 use crate::statement::fleet::postgres::Heartbeat;
 use crate::statement::lane::postgres::Lanes;
+use crate::statement::read::Turns;
 use crate::statement::read::postgres::Read;
 use crate::statement::settle::postgres::Settle;
 use crate::statement::stats::postgres::Stats;
@@ -20,27 +25,45 @@ use crate::statement::stats::postgres::Stats;
 #[derive(Debug)]
 pub(super) struct PostgresStore {
     pub(super) db: DatabaseConnection,
+    pub(super) statements: Clocked<AllStatements>,
+    shape: Shape,
+    lacks_any: String,
+    lacks_read: String,
+}
+
+/// All statements of one outbox.
+#[derive(Debug)]
+pub(super) struct AllStatements {
     pub(super) lanes: Lanes,
     pub(super) read: Read,
     pub(super) settle: Settle,
     pub(super) stats: Stats,
     pub(super) heartbeat: Heartbeat,
     pub(super) claims: Claims,
-    shape: Shape,
-    lacks_any: String,
-    lacks_read: String,
+}
+
+impl Statements for AllStatements {
+    fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
+        Self {
+            lanes: Lanes::new(names, clock),
+            read: Read::new(names, clock, turns),
+            settle: Settle::new(names, clock),
+            stats: Stats::new(names, clock),
+            heartbeat: Heartbeat::new(names, clock),
+            claims: Claims::on_postgres(names, clock),
+        }
+    }
 }
 
 impl PostgresStore {
-    pub(super) fn new(db: DatabaseConnection, names: &TableNames) -> Self {
+    pub(super) fn new(
+        db: DatabaseConnection,
+        names: &TableNames,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Self {
         Self {
             db,
-            lanes: Lanes::new(names),
-            read: Read::new(names),
-            settle: Settle::new(names),
-            stats: Stats::new(names),
-            heartbeat: Heartbeat::new(names),
-            claims: Claims::on_postgres(names),
+            statements: Clocked::new(names, clock),
             shape: Shape::new(names, '"'),
             lacks_any: lacking(names, ALL),
             lacks_read: lacking(names, READ),

@@ -1,15 +1,20 @@
 //! The store on SQLite.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use outbox_core::{StoreError, StoreErrorKind, TableNames};
+use outbox_core::{Clock, StoreError, StoreErrorKind, TableNames};
 use sea_orm::{ConnectionTrait, DatabaseConnection};
 
 use super::Dialect;
+use super::clocked::{Clocked, Statements};
 use super::probe::{CHECK, Shape, unfit, write};
 use crate::mapping::failed;
 use crate::statement::claim::Claims;
+use crate::statement::clock::Now;
 use crate::statement::fleet::sqlite::Heartbeat;
 use crate::statement::lane::sqlite::Lanes;
+use crate::statement::read::Turns;
 use crate::statement::read::sqlite::Read;
 use crate::statement::settle::sqlite::Settle;
 use crate::statement::stats::sqlite::Stats;
@@ -18,26 +23,44 @@ use crate::statement::stats::sqlite::Stats;
 #[derive(Debug)]
 pub(super) struct SqliteStore {
     pub(super) db: DatabaseConnection,
+    pub(super) statements: Clocked<AllStatements>,
+    shape: Shape,
+    write: String,
+}
+
+/// All statements of one outbox.
+#[derive(Debug)]
+pub(super) struct AllStatements {
     pub(super) lanes: Lanes,
     pub(super) read: Read,
     pub(super) settle: Settle,
     pub(super) stats: Stats,
     pub(super) heartbeat: Heartbeat,
     pub(super) claims: Claims,
-    shape: Shape,
-    write: String,
+}
+
+impl Statements for AllStatements {
+    fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
+        Self {
+            lanes: Lanes::new(names, clock),
+            read: Read::new(names, clock, turns),
+            settle: Settle::new(names, clock),
+            stats: Stats::new(names, clock),
+            heartbeat: Heartbeat::new(names, clock),
+            claims: Claims::on_sqlite(names, clock),
+        }
+    }
 }
 
 impl SqliteStore {
-    pub(super) fn new(db: DatabaseConnection, names: &TableNames) -> Self {
+    pub(super) fn new(
+        db: DatabaseConnection,
+        names: &TableNames,
+        clock: Option<Arc<dyn Clock>>,
+    ) -> Self {
         Self {
             db,
-            lanes: Lanes::new(names),
-            read: Read::new(names),
-            settle: Settle::new(names),
-            stats: Stats::new(names),
-            heartbeat: Heartbeat::new(names),
-            claims: Claims::on_sqlite(names),
+            statements: Clocked::new(names, clock),
             shape: Shape::new(names, '"'),
             write: write(names),
         }

@@ -253,3 +253,50 @@ macro_rules! record_claims_conformance {
         }
     };
 }
+
+/// Expands to one `#[tokio::test]` for each case about the very instants at which something becomes
+/// due or ends, which need a store by a supplied [clock](outbox_core::Clock).
+///
+/// Used as [`store_conformance!`](crate::store_conformance), beside it. The clock of the fixture
+/// stands still until [`pass`](crate::conformance::StoreFixture::pass) moves it, by exactly that long.
+#[macro_export]
+macro_rules! clock_conformance {
+    ($fixture:expr) => {
+        $crate::store_conformance! {
+            @tests $fixture;
+            clock:
+                the_clock_stands_still_until_it_is_moved
+                a_record_is_due_at_its_very_instant
+                a_record_is_not_due_a_microsecond_early
+                a_record_counts_as_ready_from_its_very_instant_on
+                a_lease_is_over_at_its_very_end
+                a_lease_is_live_a_microsecond_before_its_end
+                a_renewed_lease_ends_so_long_after_its_renewal
+                a_lane_is_an_orphan_a_microsecond_after_a_lease
+                a_failed_record_is_due_at_the_very_end_of_its_delay
+                a_lane_is_abandoned_from_the_instant_on_at_which_it_has_due
+                a_worker_is_gone_at_the_very_end_of_its_time;
+        }
+    };
+}
+
+/// Expands to one `#[tokio::test]` for each case about the very instants at which
+/// [claims](outbox_core::RecordClaims) begin and end.
+///
+/// Used as [`clock_conformance!`](crate::clock_conformance), for a store that has claims. The
+/// expression makes a fresh [`ClaimsFixture`](crate::conformance::ClaimsFixture).
+#[macro_export]
+macro_rules! claims_clock_conformance {
+    ($fixture:expr) => {
+        $crate::store_conformance! {
+            @tests $fixture;
+            clock_claim:
+                a_claim_is_over_at_its_very_end
+                a_claim_is_live_a_microsecond_before_its_end
+                a_record_is_claimed_from_its_very_instant_on
+                a_record_is_claimed_from_the_end_of_its_lanes_lease_on
+                a_failed_claim_is_due_at_the_very_end_of_its_delay
+                an_owner_is_told_of_a_claim_until_its_very_end;
+        }
+    };
+}

@@ -14,6 +14,8 @@ mod ordered {
 
     outbox_testing::store_conformance!(MemoryFixture::new(CommitOrder::Ordered));
     outbox_testing::record_claims_conformance!(MemoryFixture::new(CommitOrder::Ordered));
+    outbox_testing::clock_conformance!(MemoryFixture::new(CommitOrder::Ordered));
+    outbox_testing::claims_clock_conformance!(MemoryFixture::new(CommitOrder::Ordered));
 }
 
 mod numbered {

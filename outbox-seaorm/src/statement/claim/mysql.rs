@@ -7,41 +7,44 @@ use outbox_core::{LaneLease, TableNames};
 use sea_orm::Value;
 
 use super::Claims;
+use crate::statement::clock::Now;
 use crate::statement::json::json_lanes;
 
 impl Claims {
-    pub(crate) fn on_mysql(names: &TableNames) -> Self {
+    pub(crate) fn on_mysql(names: &TableNames, clock: Now) -> Self {
         Self {
-            lane: lane(names),
-            record: record(names),
+            lane: lane(names, clock),
+            record: record(names, clock),
             parked: parked(names),
-            holder: holder(names),
-            take: take(names),
-            renew: renew(names),
+            holder: holder(names, clock),
+            take: take(names, clock),
+            renew: renew(names, clock),
             claimed: claimed(names),
-            end: end(names),
+            end: end(names, clock),
             complete: complete(names),
-            fail: fail(names),
-            known: known(names),
-            clear: clear(names),
+            fail: fail(names, clock),
+            known: known(names, clock),
+            clear: clear(names, clock),
             lanes,
         }
     }
 }
 
 /// The lock is shared with settlements and other claims, and keeps out whoever would lease the lane.
-fn lane(names: &TableNames) -> String {
+fn lane(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let lane = names.quoted("lane", '`');
     format!(
-        "SELECT CASE WHEN l.token IS NOT NULL AND l.expires_at > UTC_TIMESTAMP(6) THEN l.owner END
+        "SELECT CASE WHEN l.token IS NOT NULL AND l.expires_at > {now} THEN l.owner END
 FROM {lane} AS l FORCE INDEX (PRIMARY) WHERE l.lane = ? LOCK IN SHARE MODE"
     )
 }
 
-fn record(names: &TableNames) -> String {
+fn record(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let message = names.quoted("message", '`');
     format!(
-        "SELECT m.revision, m.available_at IS NULL OR m.available_at <= UTC_TIMESTAMP(6)
+        "SELECT m.revision, m.available_at IS NULL OR m.available_at <= {now}
 FROM {message} AS m FORCE INDEX (PRIMARY)
 WHERE m.lane = ? AND m.position = ? AND m.id = ? FOR UPDATE"
     )
@@ -59,29 +62,32 @@ SELECT 1 FROM {parked} AS p WHERE p.lane = ? AND p.position = ? AND p.id = ?"
     )
 }
 
-fn holder(names: &TableNames) -> String {
+fn holder(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let claim = names.quoted("claim", '`');
     format!(
-        "SELECT CASE WHEN c.expires_at > UTC_TIMESTAMP(6) THEN c.owner END
+        "SELECT CASE WHEN c.expires_at > {now} THEN c.owner END
 FROM {claim} AS c FORCE INDEX (PRIMARY) WHERE c.lane = ? AND c.position = ? FOR UPDATE"
     )
 }
 
-fn take(names: &TableNames) -> String {
+fn take(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let claim = names.quoted("claim", '`');
     format!(
         "REPLACE INTO {claim} (lane, position, message_id, token, owner, expires_at)
-VALUES (?, ?, ?, ?, ?, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)"
+VALUES (?, ?, ?, ?, ?, {now} + INTERVAL ? MICROSECOND)"
     )
 }
 
-fn renew(names: &TableNames) -> String {
+fn renew(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let claim = names.quoted("claim", '`');
     format!(
         "UPDATE {claim} AS c FORCE INDEX (PRIMARY)
-SET c.expires_at = GREATEST(c.expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
+SET c.expires_at = GREATEST(c.expires_at, {now} + INTERVAL ? MICROSECOND)
 WHERE c.lane = ? AND c.position = ? AND c.message_id = ? AND c.token = ?
-    AND c.expires_at > UTC_TIMESTAMP(6)"
+    AND c.expires_at > {now}"
     )
 }
 
@@ -94,11 +100,12 @@ WHERE m.lane = ? AND m.position = ? AND m.id = ? AND m.revision = ? FOR UPDATE"
 }
 
 /// The fence of whatever a claim settles.
-fn end(names: &TableNames) -> String {
+fn end(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let claim = names.quoted("claim", '`');
     format!(
         "DELETE FROM {claim} WHERE lane = ? AND position = ? AND message_id = ? AND token = ?
-    AND expires_at > UTC_TIMESTAMP(6)"
+    AND expires_at > {now}"
     )
 }
 
@@ -107,23 +114,25 @@ fn complete(names: &TableNames) -> String {
     format!("DELETE FROM {message} WHERE lane = ? AND position = ?")
 }
 
-fn fail(names: &TableNames) -> String {
+fn fail(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let message = names.quoted("message", '`');
     format!(
         "UPDATE {message} AS m FORCE INDEX (PRIMARY)
 SET m.attempts = m.attempts + 1, m.revision = m.revision + 1,
-    m.available_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
-    m.first_failed_at = COALESCE(m.first_failed_at, UTC_TIMESTAMP(6)), m.last_error = ?
+    m.available_at = {now} + INTERVAL ? MICROSECOND,
+    m.first_failed_at = COALESCE(m.first_failed_at, {now}), m.last_error = ?
 WHERE m.lane = ? AND m.position = ?"
     )
 }
 
 const LANES: &str = "JSON_TABLE(?, '$[*]' COLUMNS (lane SMALLINT PATH '$')) AS k";
 
-fn known(names: &TableNames) -> String {
+fn known(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let [claim, message] = ["claim", "message"].map(|table| names.quoted(table, '`'));
     format!(
-        "SELECT c.lane, c.position, TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), c.expires_at),
+        "SELECT c.lane, c.position, TIMESTAMPDIFF(MICROSECOND, {now}, c.expires_at),
     m.topic, m.ordering_key
 FROM {LANES} STRAIGHT_JOIN {claim} AS c FORCE INDEX (PRIMARY) ON c.lane = k.lane
 LEFT JOIN {message} AS m FORCE INDEX (PRIMARY) ON m.lane = c.lane AND m.position = c.position
@@ -131,11 +140,12 @@ ORDER BY c.lane, c.position"
     )
 }
 
-fn clear(names: &TableNames) -> String {
+fn clear(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let claim = names.quoted("claim", '`');
     format!(
         "DELETE c FROM {LANES} STRAIGHT_JOIN {claim} AS c FORCE INDEX (PRIMARY) ON c.lane = k.lane
-WHERE c.expires_at <= UTC_TIMESTAMP(6)"
+WHERE c.expires_at <= {now}"
     )
 }
 

@@ -5,7 +5,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, Value};
 
 use super::{FORGOTTEN, fleet, free, routed, topics};
 use crate::mapping::{failed, unreadable};
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 use crate::store::brief::{Brief, repeated, statement};
 
 /// The statements that say that a worker lives.
@@ -19,12 +19,12 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
-            beat: beat(names),
-            others: others(names),
-            theirs: theirs(names),
-            silent: silent(names),
+            beat: beat(names, clock),
+            others: others(names, clock),
+            theirs: theirs(names, clock),
+            silent: silent(names, clock),
             forget: forget(names),
         }
     }
@@ -82,47 +82,51 @@ impl Heartbeat {
     }
 }
 
-fn beat(names: &TableNames) -> String {
+fn beat(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let worker = names.quoted("worker", '`');
     format!(
         "INSERT INTO {worker} (id, version, max_format, topics, wants_lanes, started_at, seen_at)
-VALUES (?, ?, ?, ?, ?, UTC_TIMESTAMP(6), UTC_TIMESTAMP(6))
+VALUES (?, ?, ?, ?, ?, {now}, {now})
 ON DUPLICATE KEY UPDATE version = VALUES(version), max_format = VALUES(max_format),
     topics = VALUES(topics), wants_lanes = VALUES(wants_lanes), seen_at = VALUES(seen_at)"
     )
 }
 
 /// The other live workers that take part in sharing, and how many are to be forgotten.
-fn others(names: &TableNames) -> String {
+fn others(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let worker = names.quoted("worker", '`');
-    let free = free(names, '`', "UTC_TIMESTAMP(6)");
+    let free = free(names, '`', &now);
     format!(
         "SELECT COUNT(w.alive), CAST(COALESCE(SUM(w.alive), 0) AS SIGNED), {free},
     CAST(COALESCE(SUM(w.silent), 0) AS SIGNED)
 FROM (
-    SELECT IF(seen_at > UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND, wants_lanes, NULL)
-        AS alive, seen_at < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AS silent
+    SELECT IF(seen_at > {now} - INTERVAL ? MICROSECOND, wants_lanes, NULL)
+        AS alive, seen_at < {now} - INTERVAL ? MICROSECOND AS silent
     FROM {worker} WHERE id <> ?
 ) AS w"
     )
 }
 
 /// The topics of the other live workers that take part in sharing.
-fn theirs(names: &TableNames) -> String {
+fn theirs(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let worker = names.quoted("worker", '`');
     format!(
         "SELECT topics FROM {worker}
-WHERE seen_at > UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND AND id <> ?
+WHERE seen_at > {now} - INTERVAL ? MICROSECOND AND id <> ?
     AND wants_lanes IS NOT NULL"
     )
 }
 
 /// Rows that another worker is forgetting, or that come back to life, are skipped: two heartbeats
 /// must not wait for each other.
-fn silent(names: &TableNames) -> String {
+fn silent(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let worker = names.quoted("worker", '`');
     format!(
-        "SELECT id FROM {worker} WHERE seen_at < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+        "SELECT id FROM {worker} WHERE seen_at < {now} - INTERVAL ? MICROSECOND
 ORDER BY id FOR UPDATE SKIP LOCKED"
     )
 }

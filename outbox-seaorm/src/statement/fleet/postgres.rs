@@ -5,7 +5,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::{FORGOTTEN, fleet, free, routed, topics};
 use crate::mapping::{failed, unreadable};
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 
 /// The statement that says that a worker lives.
 #[derive(Debug)]
@@ -15,8 +15,8 @@ pub(crate) struct Heartbeat {
 }
 
 impl Heartbeat {
-    pub(crate) fn new(names: &TableNames) -> Self {
-        Self { text: heartbeat(names), others: others(names) }
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
+        Self { text: heartbeat(names, clock), others: others(names, clock) }
     }
 
     pub(crate) async fn heartbeat(
@@ -60,14 +60,15 @@ impl Heartbeat {
 ///
 /// Rows that another worker is forgetting, or that come back to life, are skipped: two heartbeats
 /// must not wait for each other.
-fn heartbeat(names: &TableNames) -> String {
+fn heartbeat(names: &TableNames, clock: Now) -> String {
+    let (now, still) = (clock.postgres(), clock.postgres_still());
     let worker = names.quoted("worker", '"');
-    let free = free(names, '"', "statement_timestamp()");
+    let free = free(names, '"', &still);
     format!(
         "WITH own AS (
     INSERT INTO {worker}
         (id, version, max_format, topics, wants_lanes, started_at, seen_at)
-    VALUES ($1, $2, $3, $4, $5, clock_timestamp(), clock_timestamp())
+    VALUES ($1, $2, $3, $4, $5, {now}, {now})
     ON CONFLICT (id) DO UPDATE SET version = excluded.version,
         max_format = excluded.max_format, topics = excluded.topics,
         wants_lanes = excluded.wants_lanes, seen_at = excluded.seen_at
@@ -75,23 +76,24 @@ fn heartbeat(names: &TableNames) -> String {
     DELETE FROM {worker} WHERE id IN (
         SELECT w.id FROM {worker} w
         WHERE w.id <> $1
-            AND w.seen_at < statement_timestamp() - $7 * interval '1 microsecond'
+            AND w.seen_at < {still} - $7 * interval '1 microsecond'
         ORDER BY w.id FOR UPDATE SKIP LOCKED
     )
 )
 SELECT count(*), coalesce(sum(w.wants_lanes), 0), {free}, pg_current_xact_id()::text::bigint
 FROM {worker} w
 WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
-    AND w.seen_at > statement_timestamp() - $6 * interval '1 microsecond'"
+    AND w.seen_at > {still} - $6 * interval '1 microsecond'"
     )
 }
 
 /// The topics of the other live workers that take part in sharing.
-fn others(names: &TableNames) -> String {
+fn others(names: &TableNames, clock: Now) -> String {
+    let still = clock.postgres_still();
     let worker = names.quoted("worker", '"');
     format!(
         "SELECT w.topics FROM {worker} w
 WHERE w.id <> $1 AND w.wants_lanes IS NOT NULL
-    AND w.seen_at > statement_timestamp() - $2 * interval '1 microsecond'"
+    AND w.seen_at > {still} - $2 * interval '1 microsecond'"
     )
 }

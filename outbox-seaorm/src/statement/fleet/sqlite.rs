@@ -5,7 +5,7 @@ use sea_orm::DatabaseConnection;
 
 use super::{FORGOTTEN, fleet, free, routed, topics};
 use crate::mapping::{failed, unreadable};
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 use crate::store::immediate::Immediate;
 
 /// The statements that say that a worker lives.
@@ -15,15 +15,17 @@ pub(crate) struct Heartbeat {
     forget: String,
     others: String,
     theirs: String,
+    clock: Now,
 }
 
 impl Heartbeat {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
             beat: beat(names),
             forget: forget(names),
             others: others(names),
             theirs: theirs(names),
+            clock,
         }
     }
 
@@ -32,7 +34,7 @@ impl Heartbeat {
         db: &DatabaseConnection,
         worker: &WorkerCard,
     ) -> Result<Fleet, StoreError> {
-        let txn = Immediate::begin(db, "heartbeat").await?;
+        let txn = Immediate::begin(db, "heartbeat", self.clock).await?;
         let id = worker.id.uuid().as_bytes().to_vec();
         let card = [
             id.clone().into(),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::{bits, lane_rows, states, still_held};
 use crate::mapping::failed;
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 use crate::statement::json::{hex, json_lanes, json_leases, json_list};
 use crate::store::brief::{Brief, repeated, statement};
 
@@ -31,20 +31,22 @@ pub(crate) struct Lanes {
     renew: String,
     release: String,
     names: TableNames,
+    clock: Now,
 }
 
 impl Lanes {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
-            free: free(names),
-            orphans: orphans(names),
-            due: due(names),
-            take: take(names),
-            mark: mark(names),
-            held: held(names, ""),
-            renew: renew(names),
-            release: release(names),
+            free: free(names, clock),
+            orphans: orphans(names, clock),
+            due: due(names, clock),
+            take: take(names, clock),
+            mark: mark(names, clock),
+            held: held(names, clock, ""),
+            renew: renew(names, clock),
+            release: release(names, clock),
             names: names.clone(),
+            clock,
         }
     }
 
@@ -172,7 +174,7 @@ impl Lanes {
     ) -> Result<Vec<LaneState>, StoreError> {
         let lanes = leases.iter().map(|lease| Value::from(i16::from(lease.lane.number())));
         let thrice = lanes.clone().chain(lanes.clone()).chain(lanes);
-        let statement = statement(&acquired(&self.names, leases.len()), thrice);
+        let statement = statement(&acquired(&self.names, self.clock, leases.len()), thrice);
         let rows = db.query_all_raw(statement).await.map_err(failed("acquired"))?;
         states(leases, lane_rows(&rows)?)
     }
@@ -227,27 +229,30 @@ const FOUND: &str = "l.lane, l.token IS NOT NULL AND NOT (l.owner <=> ?), l.susp
 ///
 /// Rows that another transaction has locked are skipped: whoever locks a lane is about to take it,
 /// to renew it or to settle in it.
-fn free(names: &TableNames) -> String {
+fn free(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let lane = names.quoted("lane", '`');
     format!(
         "SELECT {FOUND} FROM {lane} AS l FORCE INDEX (PRIMARY)
-WHERE (l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= UTC_TIMESTAMP(6))
+WHERE (l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= {now})
     AND ? >> l.lane & 1 = 0
 ORDER BY l.lane LIMIT ? FOR UPDATE SKIP LOCKED"
     )
 }
 
-fn orphans(names: &TableNames) -> String {
+fn orphans(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let lane = names.quoted("lane", '`');
     format!(
         "SELECT {FOUND} FROM {lane} AS l FORCE INDEX (PRIMARY)
-WHERE l.expires_at IS NULL OR l.expires_at < UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND
+WHERE l.expires_at IS NULL OR l.expires_at < {now} - INTERVAL ? MICROSECOND
 ORDER BY l.lane FOR UPDATE SKIP LOCKED"
     )
 }
 
 /// Which of the lanes `?` have a record that is due. It locks none: nothing depends on it but a count.
-fn due(names: &TableNames) -> String {
+fn due(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let message = names.quoted("message", '`');
     let due = names.identifier("message_due").replace('`', "``");
     format!(
@@ -255,7 +260,7 @@ fn due(names: &TableNames) -> String {
 FROM JSON_TABLE(?, '$[*]' COLUMNS (lane SMALLINT PATH '$')) AS k
 WHERE EXISTS (
     SELECT 1 FROM {message} AS m FORCE INDEX (`{due}`)
-    WHERE m.lane = k.lane AND m.available_at <= UTC_TIMESTAMP(6)
+    WHERE m.lane = k.lane AND m.available_at <= {now}
 ) OR EXISTS (
     SELECT 1 FROM {message} AS m FORCE INDEX (`{due}`)
     WHERE m.lane = k.lane AND m.available_at IS NULL
@@ -265,19 +270,21 @@ WHERE EXISTS (
 
 /// Marks the suspect, or takes the mark from it: its id goes, place and deaths stay. The deaths come
 /// first, because assignments see those before them.
-fn mark(names: &TableNames) -> String {
+fn mark(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let lane = names.quoted("lane", '`');
     format!(
         "UPDATE {lane} AS l
 SET l.suspect_deaths =
         IF(COALESCE(?, l.suspect_position) = l.suspect_position, l.suspect_deaths, 0),
     l.suspect_id = ?, l.suspect_position = COALESCE(?, l.suspect_position)
-WHERE l.lane = ? AND l.token = ? AND l.expires_at > UTC_TIMESTAMP(6)"
+WHERE l.lane = ? AND l.token = ? AND l.expires_at > {now}"
     )
 }
 
 /// Whether a lane was abandoned was told before: assignments may see each other's values.
-fn take(names: &TableNames) -> String {
+fn take(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let lane = names.quoted("lane", '`');
     format!(
         "UPDATE JSON_TABLE(?, '$[*]' COLUMNS (
@@ -285,7 +292,7 @@ fn take(names: &TableNames) -> String {
     deaths INT PATH '$[3]'
 )) AS k STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane
 SET l.token = UNHEX(k.token), l.owner = ?,
-    l.expires_at = UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND,
+    l.expires_at = {now} + INTERVAL ? MICROSECOND,
     l.abandoned = l.abandoned + k.abandoned,
     l.suspect_deaths = l.suspect_deaths + k.deaths, l.suspect_id = NULL"
     )
@@ -296,14 +303,15 @@ SET l.token = UNHEX(k.token), l.owner = ?,
 ///
 /// Of a lane whose holder rolled back, the expiry is judged by the instant at which the lock was
 /// asked for. That is harmless: nobody can lease the lane while it is locked.
-pub(in crate::statement) fn held(names: &TableNames, lock: &str) -> String {
+pub(in crate::statement) fn held(names: &TableNames, clock: Now, lock: &str) -> String {
+    let now = clock.mysql();
     let (lane, leases) = (names.quoted("lane", '`'), LEASES);
     format!(
         "SELECT CAST(k.nth AS SIGNED) - 1,
     l.abandoned > 0 OR l.suspect_position IS NOT NULL
 FROM {leases}
 STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
-WHERE l.expires_at > UTC_TIMESTAMP(6) {lock}"
+WHERE l.expires_at > {now} {lock}"
     )
 }
 
@@ -312,35 +320,38 @@ pub(in crate::statement) const LEASES: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
 )) AS k";
 
 /// Locks the lanes in their order, as the fence does.
-fn renew(names: &TableNames) -> String {
+fn renew(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let (lane, leases) = (names.quoted("lane", '`'), LEASES);
     format!(
         "UPDATE {leases}
 STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
-SET l.expires_at = GREATEST(l.expires_at, UTC_TIMESTAMP(6) + INTERVAL ? MICROSECOND)
-WHERE l.expires_at > UTC_TIMESTAMP(6)"
+SET l.expires_at = GREATEST(l.expires_at, {now} + INTERVAL ? MICROSECOND)
+WHERE l.expires_at > {now}"
     )
 }
 
 /// Leaves the instant of the release as the expiry, so that a lane's free time can be told.
-fn release(names: &TableNames) -> String {
+fn release(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let (lane, leases) = (names.quoted("lane", '`'), LEASES);
     format!(
         "UPDATE {leases}
 STRAIGHT_JOIN {lane} AS l FORCE INDEX (PRIMARY) ON l.lane = k.lane AND l.token = UNHEX(k.token)
-SET l.token = NULL, l.owner = NULL, l.expires_at = UTC_TIMESTAMP(6)
-WHERE l.expires_at > UTC_TIMESTAMP(6)"
+SET l.token = NULL, l.owner = NULL, l.expires_at = {now}
+WHERE l.expires_at > {now}"
     )
 }
 
 /// All failed records of ordered keys, the parked keys, and what workers died with, of so many lanes.
-fn acquired(names: &TableNames, lanes: usize) -> String {
+fn acquired(names: &TableNames, clock: Now, lanes: usize) -> String {
+    let now = clock.mysql();
     let [message, parked_key, lane] =
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '`'));
     let lanes = vec!["?"; lanes].join(", ");
     format!(
         "SELECT m.lane, m.topic, m.ordering_key, m.position,
-    TIMESTAMPDIFF(MICROSECOND, UTC_TIMESTAMP(6), m.available_at), NULL, NULL, NULL, NULL
+    TIMESTAMPDIFF(MICROSECOND, {now}, m.available_at), NULL, NULL, NULL, NULL
 FROM {message} AS m
 WHERE m.lane IN ({lanes}) AND m.available_at IS NOT NULL
     AND m.attempts > 0 AND m.ordering_key IS NOT NULL

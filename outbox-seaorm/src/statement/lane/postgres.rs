@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{bits, lane_rows, leases, states, still_held};
 use crate::mapping::failed;
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 
 /// The statements about leases of one outbox.
 #[derive(Debug)]
@@ -24,13 +24,13 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
-            lease: lease(names),
-            renew: renew(names),
-            release: release(names),
-            acquired: acquired(names),
-            mark: mark(names),
+            lease: lease(names, clock),
+            renew: renew(names, clock),
+            release: release(names, clock),
+            acquired: acquired(names, clock),
+            mark: mark(names, clock),
         }
     }
 
@@ -109,18 +109,19 @@ impl Lanes {
 /// Rows that another statement has locked are skipped: whoever locks a lane is about to take it,
 /// to renew it or to settle in it. Only one of the two lists is cut, so the rest may be longer than
 /// what was asked for. A lane of the bits `$6` is taken only as an orphan.
-fn lease(names: &TableNames) -> String {
-    let (lane, due) = (names.quoted("lane", '"'), due(names));
+fn lease(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
+    let (lane, due) = (names.quoted("lane", '"'), due(names, clock));
     format!(
         "WITH free AS MATERIALIZED (
     SELECT l.lane, l.token, l.owner FROM {lane} l
-    WHERE (l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= clock_timestamp())
+    WHERE (l.token IS NULL OR l.expires_at IS NULL OR l.expires_at <= {now})
         AND $6::bigint >> l.lane & 1 = 0
     ORDER BY l.lane LIMIT $1 FOR UPDATE SKIP LOCKED
 ), orphan AS MATERIALIZED (
     SELECT l.lane, l.token, l.owner FROM {lane} l
     WHERE $4::bigint IS NOT NULL AND (l.expires_at IS NULL
-        OR l.expires_at < clock_timestamp() - $4 * interval '1 microsecond')
+        OR l.expires_at < {now} - $4 * interval '1 microsecond')
     ORDER BY l.lane FOR UPDATE SKIP LOCKED
 ), taken AS (
     SELECT lane, token, owner FROM free UNION SELECT lane, token, owner FROM orphan
@@ -131,7 +132,7 @@ fn lease(names: &TableNames) -> String {
     END AS died FROM taken t
 )
 UPDATE {lane} l SET token = gen_random_uuid(), owner = $2,
-    expires_at = clock_timestamp() + $3 * interval '1 microsecond',
+    expires_at = {now} + $3 * interval '1 microsecond',
     abandoned = l.abandoned + j.died,
     -- While it has an id, it is marked under the lease that ends here.
     suspect_deaths = l.suspect_deaths + CASE WHEN l.suspect_id IS NULL THEN 0 ELSE j.died END,
@@ -143,12 +144,13 @@ RETURNING l.lane, l.token"
 
 /// One if a record of the lane of `t` is due, else zero. Asked as reads ask, so that it is looked up
 /// in the order of an index whatever is known of the table.
-fn due(names: &TableNames) -> String {
+fn due(names: &TableNames, clock: Now) -> String {
+    let still = clock.postgres_still();
     let message = names.quoted("message", '"');
     format!(
         "coalesce((
             SELECT 1 FROM {message} m WHERE m.lane = t.lane
-                AND m.available_at <= statement_timestamp()
+                AND m.available_at <= {still}
             ORDER BY m.available_at LIMIT 1
         ), (
             SELECT 1 FROM {message} m WHERE m.lane = t.lane
@@ -159,58 +161,63 @@ fn due(names: &TableNames) -> String {
 }
 
 /// Marks the suspect `$3` at `$4`, or takes the mark from it: its id goes, place and deaths stay.
-fn mark(names: &TableNames) -> String {
+fn mark(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
     let lane = names.quoted("lane", '"');
     format!(
         "UPDATE {lane} SET suspect_id = $3, suspect_position = coalesce($4, suspect_position),
     suspect_deaths = CASE WHEN coalesce($4, suspect_position) = suspect_position
         THEN suspect_deaths ELSE 0 END
-WHERE lane = $1 AND token = $2 AND expires_at > clock_timestamp()"
+WHERE lane = $1 AND token = $2 AND expires_at > {now}"
     )
 }
 
-fn renew(names: &TableNames) -> String {
-    let (lane, held) = (names.quoted("lane", '"'), held(names));
+fn renew(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
+    let (lane, held) = (names.quoted("lane", '"'), held(names, clock));
     format!(
         "WITH held AS MATERIALIZED ({held})
 UPDATE {lane} l
-SET expires_at = greatest(l.expires_at, clock_timestamp() + $3 * interval '1 microsecond')
+SET expires_at = greatest(l.expires_at, {now} + $3 * interval '1 microsecond')
 FROM held h WHERE l.lane = h.lane
 RETURNING l.lane, l.token"
     )
 }
 
 /// Leaves the instant of the release as the expiry, so that a lane's free time can be told.
-fn release(names: &TableNames) -> String {
-    let (lane, held) = (names.quoted("lane", '"'), held(names));
+fn release(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
+    let (lane, held) = (names.quoted("lane", '"'), held(names, clock));
     format!(
         "WITH held AS MATERIALIZED ({held})
-UPDATE {lane} l SET token = NULL, owner = NULL, expires_at = clock_timestamp()
+UPDATE {lane} l SET token = NULL, owner = NULL, expires_at = {now}
 FROM held h WHERE l.lane = h.lane"
     )
 }
 
 /// The fence of the statements that change leases: locks the live ones in lane order.
-fn held(names: &TableNames) -> String {
+fn held(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
     let lane = names.quoted("lane", '"');
     format!(
         "
     SELECT l.lane FROM {lane} l
     JOIN unnest($1::smallint[], $2::uuid[]) AS k (lane, token)
         ON l.lane = k.lane AND l.token = k.token
-    WHERE l.expires_at > clock_timestamp()
+    WHERE l.expires_at > {now}
     ORDER BY l.lane FOR NO KEY UPDATE OF l
 "
     )
 }
 
 /// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
-fn acquired(names: &TableNames) -> String {
+fn acquired(names: &TableNames, clock: Now) -> String {
+    let still = clock.postgres_still();
     let [message, parked_key, lane] =
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
         "SELECT m.lane, m.topic, m.ordering_key, m.position,
-    (extract(epoch FROM m.available_at - statement_timestamp()) * 1000000)::bigint AS due_in,
+    (extract(epoch FROM m.available_at - {still}) * 1000000)::bigint AS due_in,
     NULL::uuid AS dead_id, NULL::smallint AS dead_lane,
     NULL::integer AS abandoned, NULL::integer AS deaths
 FROM {message} m

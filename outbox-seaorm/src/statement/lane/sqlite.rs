@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection};
 
 use super::{bits, lane_rows, leases, states, still_held};
 use crate::mapping::failed;
-use crate::statement::clock::{SQLITE_NOW, micros};
+use crate::statement::clock::{Now, micros};
 use crate::statement::json::{json_lanes, json_leases};
 use crate::store::immediate::{Immediate, statement};
 
@@ -19,16 +19,18 @@ pub(crate) struct Lanes {
     release: String,
     acquired: String,
     mark: String,
+    clock: Now,
 }
 
 impl Lanes {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
             lease: lease(names),
             renew: renew(names),
             release: release(names),
-            acquired: acquired(names),
+            acquired: acquired(names, clock),
             mark: mark(names),
+            clock,
         }
     }
 
@@ -37,7 +39,7 @@ impl Lanes {
         db: &DatabaseConnection,
         request: &LeaseRequest,
     ) -> Result<Vec<LaneLease>, StoreError> {
-        let txn = Immediate::begin(db, "lease").await?;
+        let txn = Immediate::begin(db, "lease", self.clock).await?;
         let values = [
             request.owner.uuid().as_bytes().to_vec().into(),
             txn.now.into(),
@@ -59,7 +61,7 @@ impl Lanes {
         asked: &[LaneLease],
         lease: LeaseTime,
     ) -> Result<Vec<LaneLease>, StoreError> {
-        let txn = Immediate::begin(db, "renew").await?;
+        let txn = Immediate::begin(db, "renew", self.clock).await?;
         let values = [json_leases(asked).into(), txn.now.into(), micros(lease.duration()).into()];
         let held = leases(&txn.rows(&self.renew, values).await?, "renew")?;
         txn.commit().await?;
@@ -71,7 +73,7 @@ impl Lanes {
         db: &DatabaseConnection,
         leases: &[LaneLease],
     ) -> Result<(), StoreError> {
-        let txn = Immediate::begin(db, "release").await?;
+        let txn = Immediate::begin(db, "release", self.clock).await?;
         txn.execute(&self.release, [json_leases(leases).into(), txn.now.into()]).await?;
         txn.commit().await
     }
@@ -92,7 +94,7 @@ impl Lanes {
         lease: &LaneLease,
         record: Option<RecordRef>,
     ) -> Result<bool, StoreError> {
-        let txn = Immediate::begin(db, "mark_suspect").await?;
+        let txn = Immediate::begin(db, "mark_suspect", self.clock).await?;
         let values = [
             i64::from(lease.lane.number()).into(),
             lease.token.uuid().as_bytes().to_vec().into(),
@@ -166,11 +168,12 @@ const HELD: &str = "l.expires_at > ?2 AND EXISTS (
 )";
 
 /// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
-fn acquired(names: &TableNames) -> String {
+fn acquired(names: &TableNames, clock: Now) -> String {
+    let now = clock.sqlite();
     let [message, parked_key, lane] =
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
-        "SELECT lane, topic, ordering_key, position, available_at - {SQLITE_NOW}, NULL, NULL, NULL, NULL
+        "SELECT lane, topic, ordering_key, position, available_at - {now}, NULL, NULL, NULL, NULL
 FROM {message}
 WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
     AND attempts > 0 AND ordering_key IS NOT NULL

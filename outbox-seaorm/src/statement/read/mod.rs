@@ -26,7 +26,7 @@ use outbox_core::{LaneRead, ReadRequest, Withheld};
 /// Ranks alone would give such a budget to the same lanes each time, and strand the others behind
 /// a full one.
 #[derive(Debug, Default)]
-struct Turns(AtomicUsize);
+pub(crate) struct Turns(AtomicUsize);
 
 impl Turns {
     /// The lanes in the order in which this read serves them.

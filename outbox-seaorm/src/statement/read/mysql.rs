@@ -16,6 +16,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use outbox_core::{
     Batch, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError, TableNames,
@@ -26,6 +27,7 @@ use super::budget::{Candidate, spend};
 use super::{Turns, Without, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
+use crate::statement::clock::Now;
 use crate::statement::json::json_list;
 use crate::store::brief::statement;
 
@@ -40,16 +42,16 @@ pub(crate) struct Read {
     /// The same with records that are withheld.
     withholding: [String; 2],
     records: String,
-    turns: Turns,
+    turns: Arc<Turns>,
 }
 
 impl Read {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
         Self {
-            wanted: [due(names, ""), new(names, "")],
-            withholding: [due(names, WANTED), new(names, WANTED)],
-            records: records(names),
-            turns: Turns::default(),
+            wanted: [due(names, clock, ""), new(names, "")],
+            withholding: [due(names, clock, WANTED), new(names, WANTED)],
+            records: records(names, clock),
+            turns,
         }
     }
 
@@ -273,11 +275,10 @@ const WANTED: &str = " AND (m.topic, COALESCE(m.transport, '')) NOT IN
     ))";
 
 /// `?` lane and rows.
-fn due(names: &TableNames, without: &str) -> String {
+fn due(names: &TableNames, clock: Now, without: &str) -> String {
+    let now = clock.mysql();
     let look = look(names, true);
-    format!(
-        "{look}{without} AND m.available_at <= UTC_TIMESTAMP(6) ORDER BY m.available_at LIMIT ?"
-    )
+    format!("{look}{without} AND m.available_at <= {now} ORDER BY m.available_at LIMIT ?")
 }
 
 /// `?` lane, floor and rows.
@@ -289,13 +290,14 @@ fn new(names: &TableNames, without: &str) -> String {
 }
 
 /// The records at the places `?`, in their order. One that has failed meanwhile is no longer due.
-fn records(names: &TableNames) -> String {
+fn records(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let (message, columns) = (names.quoted("message", '`'), columns::list("m", &RECORD));
     format!(
-        "SELECT {columns}, TIMESTAMPDIFF(MICROSECOND, m.first_failed_at, UTC_TIMESTAMP(6))
+        "SELECT {columns}, TIMESTAMPDIFF(MICROSECOND, m.first_failed_at, {now})
 FROM JSON_TABLE(?, '$[*]' COLUMNS (lane SMALLINT PATH '$[0]', position BIGINT PATH '$[1]')) AS u
 STRAIGHT_JOIN {message} AS m FORCE INDEX (PRIMARY)
     ON m.lane = u.lane AND m.position = u.position
-WHERE m.available_at IS NULL OR m.available_at <= UTC_TIMESTAMP(6)"
+WHERE m.available_at IS NULL OR m.available_at <= {now}"
     )
 }

@@ -1,5 +1,7 @@
 //! Reading due records on PostgreSQL, all lanes in one statement.
 
+use std::sync::Arc;
+
 use outbox_core::{
     Batch, Format, Lane, OutboxRecord, Position, ReadMark, ReadRequest, StoreError, TableNames,
     UndecodableRow,
@@ -11,6 +13,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement, Value};
 use super::{LOOKED_AT, Turns, Without, first_look};
 use crate::mapping::columns::{self, RECORD, STAGED};
 use crate::mapping::{Decoder, failed, unreadable};
+use crate::statement::clock::Now;
 
 /// The statement that reads from one outbox.
 #[derive(Debug)]
@@ -18,13 +21,13 @@ pub(crate) struct Read {
     text: String,
     /// With records that are withheld.
     withholding: String,
-    turns: Turns,
+    turns: Arc<Turns>,
 }
 
 impl Read {
-    pub(crate) fn new(names: &TableNames) -> Self {
-        let [text, withholding] = [false, true].map(|withholds| read(names, withholds));
-        Self { text, withholding, turns: Turns::default() }
+    pub(crate) fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
+        let [text, withholding] = [false, true].map(|withholds| read(names, clock, withholds));
+        Self { text, withholding, turns }
     }
 
     pub(crate) async fn read(
@@ -131,15 +134,16 @@ fn place(row: &PgRow) -> (bool, Option<i16>, Option<i64>) {
 ///
 /// With records that are withheld it is a text of its own: `$8` destinations, `$9` keys, `$10` rows of
 /// each lane that are looked at in search of others.
-fn read(names: &TableNames, withholds: bool) -> String {
+fn read(names: &TableNames, clock: Now, withholds: bool) -> String {
+    let still = clock.postgres_still();
     let message = names.quoted("message", '"');
-    let (looks, counted) = (looks(names, withholds), COUNTED);
+    let (looks, counted) = (looks(names, clock, withholds), COUNTED);
     let (record, columns) = (columns::list("m", &RECORD), columns::list("t", &RECORD));
     let looked_at = if withholds { looked_at(names) } else { "NULL::text".to_owned() };
     format!(
         "WITH {looks}, {counted}
 SELECT s.horizon, s.looked_at, t.seen, {columns},
-    (extract(epoch FROM statement_timestamp() - t.first_failed_at) * 1000000)::bigint
+    (extract(epoch FROM {still} - t.first_failed_at) * 1000000)::bigint
 FROM (
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
         {looked_at} AS looked_at
@@ -157,11 +161,11 @@ LEFT JOIN (
 }
 
 /// The two looks: where records are, how large, and which of their lane they are.
-fn looks(names: &TableNames, withholds: bool) -> String {
+fn looks(names: &TableNames, clock: Now, withholds: bool) -> String {
     let look = if withholds { look_past } else { look };
-    let first = look(names, "a", "", "$7");
+    let first = look(names, clock, "a", "", "$7");
     let behind = "AND m.available_at >= f.due_at AND m.position <> ALL(f.due)";
-    let second = look(names, "f", behind, "(SELECT more + 1 FROM room)");
+    let second = look(names, clock, "f", behind, "(SELECT more + 1 FROM room)");
     format!(
         "first AS MATERIALIZED (
     SELECT * FROM (
@@ -208,13 +212,14 @@ const COUNTED: &str = "counted AS (
 /// waited is asked by `CASE`, whose guess is half of the rows: while nothing is known of a table that
 /// filled at once, `IS NULL` is guessed to be one row of a lane, and the whole lane would be fetched
 /// and sorted for it. A row's `ctid` names the very version that this snapshot sees.
-fn look(names: &TableNames, of: &str, behind: &str, limit: &str) -> String {
+fn look(names: &TableNames, clock: Now, of: &str, behind: &str, limit: &str) -> String {
+    let still = clock.postgres_still();
     let message = names.quoted("message", '"');
     let wanted = format!("m.lane = {of}.lane AND {READABLE}");
     format!(
         "(
             SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
-            WHERE {wanted} AND m.available_at <= statement_timestamp() {behind}
+            WHERE {wanted} AND m.available_at <= {still} {behind}
             ORDER BY m.available_at LIMIT {limit}
         ) UNION ALL (
             SELECT m.ctid, m.position, NULL, m.size FROM {message} m
@@ -230,7 +235,8 @@ const READABLE: &str = "m.position NOT IN (SELECT unnest($3::bigint[])) AND m.fo
 
 /// As [`look`], past records that are withheld: as many rows of a lane as `$10` says, so that a long
 /// queue of them is not walked at once.
-fn look_past(names: &TableNames, of: &str, behind: &str, limit: &str) -> String {
+fn look_past(names: &TableNames, clock: Now, of: &str, behind: &str, limit: &str) -> String {
+    let still = clock.postgres_still();
     let message = names.quoted("message", '"');
     let wanted = format!(
         "{READABLE} AND (m.topic, coalesce(m.transport, ''))
@@ -245,7 +251,7 @@ fn look_past(names: &TableNames, of: &str, behind: &str, limit: &str) -> String 
         "(
             SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
             WHERE m.lane = {of}.lane AND {wanted}
-                AND m.available_at <= statement_timestamp() {behind}
+                AND m.available_at <= {still} {behind}
             ORDER BY m.available_at LIMIT {limit}
         ) UNION ALL (
             SELECT m.at, m.position, NULL, m.size FROM (

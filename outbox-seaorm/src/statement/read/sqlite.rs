@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use outbox_core::{
     Batch, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError, TableNames,
@@ -16,6 +17,7 @@ use super::budget::{Candidate, spend};
 use super::{LOOKED_AT, Turns, Without, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
+use crate::statement::clock::Now;
 use crate::statement::json::json_list;
 use crate::store::immediate::{now, statement};
 
@@ -26,16 +28,18 @@ pub(crate) struct Read {
     /// With records that are withheld.
     withholding: String,
     records: String,
-    turns: Turns,
+    clock: Now,
+    turns: Arc<Turns>,
 }
 
 impl Read {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
         Self {
             candidates: candidates(names),
             withholding: candidates_past(names),
             records: records(names),
-            turns: Turns::default(),
+            clock,
+            turns,
         }
     }
 
@@ -45,7 +49,8 @@ impl Read {
         request: &ReadRequest,
     ) -> Result<Batch, StoreError> {
         let txn = db.begin().await.map_err(failed("read"))?;
-        let look = Look { txn: &txn, read: self, request, now: now(&txn, "read").await? };
+        let look =
+            Look { txn: &txn, read: self, request, now: now(&txn, "read", self.clock).await? };
         let lanes = self.turns.order(request);
         let found = look.at_lanes(&lanes).await?;
         let candidates: Vec<&[Candidate]> = found.iter().map(|lane| &*lane.candidates).collect();

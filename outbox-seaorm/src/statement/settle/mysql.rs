@@ -14,7 +14,7 @@ use super::part::Part;
 use super::{Write, Written, fence};
 use crate::mapping::columns;
 use crate::statement::claim::unclaimed;
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 use crate::statement::json::{hex, json_leases, json_list};
 use crate::statement::lane::mysql::{LEASES, held};
 use crate::store::brief::{Brief, repeated};
@@ -43,18 +43,18 @@ pub(crate) struct Settle {
 }
 
 impl Settle {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
-            held: held(names, "LOCK IN SHARE MODE"),
-            held_alone: held(names, "FOR UPDATE"),
+            held: held(names, clock, "LOCK IN SHARE MODE"),
+            held_alone: held(names, clock, "FOR UPDATE"),
             found: found(names),
             publish: publish(names),
             delete: delete(names),
-            fail: fail(names),
-            bury: bury(names),
-            close: close(names),
+            fail: fail(names, clock),
+            bury: bury(names, clock),
+            close: close(names, clock),
             behind: behind(names),
-            park: park(names),
+            park: park(names, clock),
             clear: clear(names),
         }
     }
@@ -267,41 +267,44 @@ fn delete(names: &TableNames) -> String {
     format!("DELETE m FROM {CLAIMS} {at_place}")
 }
 
-fn fail(names: &TableNames) -> String {
+fn fail(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let at_place = at_place(names);
     format!(
         "UPDATE {DETAILS} {at_place}
 SET m.attempts = m.attempts + 1, m.revision = m.revision + 1,
-    m.available_at = UTC_TIMESTAMP(6) + INTERVAL u.delay MICROSECOND,
-    m.first_failed_at = COALESCE(m.first_failed_at, UTC_TIMESTAMP(6)), m.last_error = u.note"
+    m.available_at = {now} + INTERVAL u.delay MICROSECOND,
+    m.first_failed_at = COALESCE(m.first_failed_at, {now}), m.last_error = u.note"
     )
 }
 
 /// What killed the record counts as a failure of it, unless it could not even be tried.
-fn bury(names: &TableNames) -> String {
+fn bury(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let (dead_letter, at_place) = (names.quoted("dead_letter", '`'), at_place(names));
     let columns = columns::moved();
     let dead = columns::moved_from(
         "m",
         &[
             ("attempts", "m.attempts + (u.reason <> 'undecodable')".to_owned()),
-            ("first_failed_at", "COALESCE(m.first_failed_at, UTC_TIMESTAMP(6))".to_owned()),
+            ("first_failed_at", format!("COALESCE(m.first_failed_at, {now})")),
             ("last_error", "u.note".to_owned()),
         ],
     );
     format!(
         "INSERT INTO {dead_letter} ({columns}, reason, died_at)
-SELECT {dead}, u.reason, UTC_TIMESTAMP(6) FROM {DETAILS} {at_place}"
+SELECT {dead}, u.reason, {now} FROM {DETAILS} {at_place}"
     )
 }
 
 /// A key that is closed already stays as it is.
-fn close(names: &TableNames) -> String {
+fn close(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let (parked_key, at_place) = (names.quoted("parked_key", '`'), at_place(names));
     format!(
         "INSERT INTO {parked_key}
     (topic, ordering_key, dead_id, dead_lane, dead_position, lane, parked_at)
-SELECT m.topic, m.ordering_key, m.id, m.lane, m.position, m.lane, UTC_TIMESTAMP(6)
+SELECT m.topic, m.ordering_key, m.id, m.lane, m.position, m.lane, {now}
 FROM {DETAILS} {at_place} WHERE u.closes = 1 AND m.ordering_key IS NOT NULL
 ON DUPLICATE KEY UPDATE {parked_key}.lane = {parked_key}.lane"
     )
@@ -321,12 +324,13 @@ LOCK IN SHARE MODE"
     )
 }
 
-fn park(names: &TableNames) -> String {
+fn park(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let (parked, at_place) = (names.quoted("parked", '`'), at_place(names));
     let (columns, moved) = (columns::moved(), columns::moved_from("m", &[]));
     format!(
         "INSERT INTO {parked} ({columns}, parked_at)
-SELECT {moved}, UTC_TIMESTAMP(6) FROM {CLAIMS} {at_place}"
+SELECT {moved}, {now} FROM {CLAIMS} {at_place}"
     )
 }
 

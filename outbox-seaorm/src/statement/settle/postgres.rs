@@ -12,7 +12,7 @@ use super::part::Part;
 use super::{Write, Written};
 use crate::mapping::{columns, failed, unreadable};
 use crate::statement::claim::unclaimed;
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 
 /// The statements that settle in one outbox.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub(crate) struct Settle {
 }
 
 impl Settle {
-    pub(crate) fn new(names: &TableNames) -> Self {
-        Self { published: published(names), any: any(names) }
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
+        Self { published: published(names, clock), any: any(names, clock) }
     }
 
     pub(crate) async fn settle(
@@ -60,14 +60,15 @@ impl Write for Writer<'_> {
 /// The lock is shared with other settlements of the lane and keeps out whoever would lease, renew
 /// or release it. Locked row by row beside the records, a lane could expire between two of them and
 /// be settled by halves.
-fn held(names: &TableNames) -> String {
+fn held(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
     let lane = names.quoted("lane", '"');
     format!(
         "held AS MATERIALIZED (
     SELECT k.lease, l.lane, l.abandoned > 0 OR l.suspect_position IS NOT NULL AS lossy
     FROM {lane} l JOIN unnest($1::smallint[], $2::uuid[]) WITH ORDINALITY AS k (lane, token, lease)
         ON l.lane = k.lane AND l.token = k.token
-    WHERE l.expires_at > clock_timestamp()
+    WHERE l.expires_at > {now}
     ORDER BY l.lane FOR SHARE OF l
 )"
     )
@@ -94,9 +95,9 @@ const SAME: &str =
 
 /// The claims are joined with their lanes first: lane and position out of two relations, and a plan
 /// made while the table is empty may search the index by position alone, from end to end for each.
-fn published(names: &TableNames) -> String {
+fn published(names: &TableNames, clock: Now) -> String {
     let message = names.quoted("message", '"');
-    let (held, cleared) = (held(names), cleared(names));
+    let (held, cleared) = (held(names, clock), cleared(names));
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     format!(
         "WITH {held}, asked AS MATERIALIZED (
@@ -114,9 +115,11 @@ SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM done),
 }
 
 /// All kinds of outcomes at once, told apart by the number of their [`Ending`].
-fn any(names: &TableNames) -> String {
+fn any(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
     let [message, parked] = ["message", "parked"].map(|table| names.quoted(table, '"'));
-    let [held, dead, behind, cleared] = [held, dead, behind, cleared].map(|part| part(names));
+    let (held, dead) = (held(names, clock), dead(names, clock));
+    let (behind, cleared) = (behind(names), cleared(names));
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     let (columns, from_park) = (columns::moved(), columns::moved_from("p", &[]));
     let moved = columns::moved_from("m", &[]);
@@ -132,8 +135,8 @@ fn any(names: &TableNames) -> String {
     DELETE FROM {message} m USING asked a WHERE a.ending = 0 AND {SAME} RETURNING a.nth, a.lane
 ), failed AS (
     UPDATE {message} m SET attempts = m.attempts + 1, revision = m.revision + 1,
-        available_at = clock_timestamp() + a.delay * interval '1 microsecond',
-        first_failed_at = coalesce(m.first_failed_at, clock_timestamp()),
+        available_at = {now} + a.delay * interval '1 microsecond',
+        first_failed_at = coalesce(m.first_failed_at, {now}),
         last_error = a.note
     FROM asked a WHERE a.ending = 1 AND {SAME} RETURNING a.nth, a.lane
 ), {dead}, {behind}, parking AS (
@@ -144,7 +147,7 @@ fn any(names: &TableNames) -> String {
     RETURNING {moved}, a.nth
 ), parked AS (
     INSERT INTO {parked} ({columns}, parked_at)
-    SELECT {from_park}, clock_timestamp() FROM parking p
+    SELECT {from_park}, {now} FROM parking p
 ), done AS (
     SELECT nth, lane FROM published UNION ALL SELECT nth, lane FROM failed
     UNION ALL SELECT nth, lane FROM dying
@@ -158,7 +161,8 @@ SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM (
 /// Moves dead records out and closes their keys. A key that is closed already stays as it is.
 ///
 /// What killed the record counts as a failure of it, unless it could not even be tried.
-fn dead(names: &TableNames) -> String {
+fn dead(names: &TableNames, clock: Now) -> String {
+    let now = clock.postgres();
     let [message, dead_letter, parked_key] =
         ["message", "dead_letter", "parked_key"].map(|table| names.quoted(table, '"'));
     let columns = columns::moved();
@@ -168,7 +172,7 @@ fn dead(names: &TableNames) -> String {
             "d",
             &[
                 ("attempts", "d.attempts + d.tried".to_owned()),
-                ("first_failed_at", "coalesce(d.first_failed_at, clock_timestamp())".to_owned()),
+                ("first_failed_at", format!("coalesce(d.first_failed_at, {now})")),
                 ("last_error", "d.note".to_owned()),
             ],
         ),
@@ -180,12 +184,12 @@ fn dead(names: &TableNames) -> String {
         CASE WHEN a.reason = 'undecodable' THEN 0 ELSE 1 END AS tried
 ), dead AS (
     INSERT INTO {dead_letter} ({columns}, reason, died_at)
-    SELECT {dead}, d.reason, clock_timestamp() FROM dying d
+    SELECT {dead}, d.reason, {now} FROM dying d
 ), closing AS (
     INSERT INTO {parked_key}
         (topic, ordering_key, dead_id, dead_lane, dead_position, lane, parked_at)
     SELECT DISTINCT ON (d.topic, d.ordering_key)
-        d.topic, d.ordering_key, d.id, d.lane, d.position, d.lane, clock_timestamp()
+        d.topic, d.ordering_key, d.id, d.lane, d.position, d.lane, {now}
     FROM dying d WHERE d.ending = 3 AND d.ordering_key IS NOT NULL
     ORDER BY d.topic, d.ordering_key, d.position
     ON CONFLICT (topic, ordering_key) DO NOTHING

@@ -10,7 +10,7 @@ use super::part::Part;
 use super::{Write, Written, fence};
 use crate::mapping::columns;
 use crate::statement::claim::unclaimed;
-use crate::statement::clock::micros;
+use crate::statement::clock::{Now, micros};
 use crate::statement::json::{hex, json_lanes, json_leases, json_list};
 use crate::store::immediate::Immediate;
 
@@ -26,10 +26,11 @@ pub(crate) struct Settle {
     behind: String,
     park: String,
     clear: String,
+    clock: Now,
 }
 
 impl Settle {
-    pub(crate) fn new(names: &TableNames) -> Self {
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
         Self {
             held: held(names),
             found: found(names),
@@ -40,6 +41,7 @@ impl Settle {
             behind: behind(names),
             park: park(names),
             clear: clear(names),
+            clock,
         }
     }
 
@@ -59,7 +61,7 @@ struct Writer<'a> {
 
 impl Write for Writer<'_> {
     async fn write(&self, part: &Part<'_>) -> Result<Written, StoreError> {
-        let txn = Immediate::begin(self.db, "settle").await?;
+        let txn = Immediate::begin(self.db, "settle", self.statements.clock).await?;
         let leases = [json_leases(part.leases()).into(), txn.now.into()];
         let rows = txn.rows(&self.statements.held, leases).await?;
         let (held, lossy) = fence(&rows)?;

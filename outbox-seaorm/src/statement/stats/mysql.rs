@@ -5,6 +5,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection};
 
 use super::BOUND;
 use crate::mapping::{failed, unreadable};
+use crate::statement::clock::Now;
 use crate::store::brief::statement;
 
 /// The statement that counts in one outbox.
@@ -14,8 +15,8 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn new(names: &TableNames) -> Self {
-        Self { text: stats(names) }
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
+        Self { text: stats(names, clock) }
     }
 
     pub(crate) async fn stats(&self, db: &DatabaseConnection) -> Result<OutboxStats, StoreError> {
@@ -27,7 +28,8 @@ impl Stats {
 
 /// The first record of each lane stands in for those that a bounded look does not reach: within a
 /// lane, positions grow nearly with age.
-fn stats(names: &TableNames) -> String {
+fn stats(names: &TableNames, clock: Now) -> String {
+    let now = clock.mysql();
     let [message, lane, parked, dead] =
         ["message", "lane", "parked", "dead_letter"].map(|table| names.quoted(table, '`'));
     // Named, because statistics that were made while the table was empty let any index look as good:
@@ -45,7 +47,7 @@ fn stats(names: &TableNames) -> String {
     (SELECT COUNT(*) FROM (SELECT 1 FROM {dead} LIMIT {BOUND}) AS d),
     TIMESTAMPDIFF(MICROSECOND, LEAST(
         COALESCE(f.oldest, w.oldest, h.oldest), COALESCE(w.oldest, f.oldest, h.oldest),
-        COALESCE(h.oldest, f.oldest, w.oldest)), UTC_TIMESTAMP(6))
+        COALESCE(h.oldest, f.oldest, w.oldest)), {now})
 FROM (
     SELECT {fresh} AS ready, COUNT(*) AS looked,
         MIN(IF(available_at IS NULL, created_at, NULL)) AS oldest
@@ -54,7 +56,7 @@ FROM (
     SELECT {due} AS ready, {scheduled} AS scheduled, {retrying} AS retrying, COUNT(*) AS looked,
         MIN(IF(due, GREATEST(created_at, available_at), NULL)) AS oldest
     FROM (
-        SELECT available_at <= UTC_TIMESTAMP(6) AS due, available_at, created_at, attempts
+        SELECT available_at <= {now} AS due, available_at, created_at, attempts
         FROM {message} FORCE INDEX (`{waiting}`) WHERE lane IN ({lanes}) AND available_at IS NOT NULL LIMIT {BOUND}
     ) AS m
 ) AS w JOIN (

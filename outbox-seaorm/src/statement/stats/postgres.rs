@@ -5,6 +5,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::BOUND;
 use crate::mapping::{failed, unreadable};
+use crate::statement::clock::Now;
 
 /// The statement that counts in one outbox.
 #[derive(Debug)]
@@ -13,8 +14,8 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn new(names: &TableNames) -> Self {
-        Self { text: stats(names) }
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
+        Self { text: stats(names, clock) }
     }
 
     pub(crate) async fn stats(&self, db: &DatabaseConnection) -> Result<OutboxStats, StoreError> {
@@ -26,7 +27,8 @@ impl Stats {
 
 /// The first record of each lane stands in for those that a bounded look does not reach: within a
 /// lane, positions grow nearly with age.
-fn stats(names: &TableNames) -> String {
+fn stats(names: &TableNames, clock: Now) -> String {
+    let still = clock.postgres_still();
     let [message, parked, dead] =
         ["message", "parked", "dead_letter"].map(|table| names.quoted(table, '"'));
     format!(
@@ -40,7 +42,7 @@ fn stats(names: &TableNames) -> String {
         count(*) FILTER (WHERE NOT due AND attempts > 0) AS retrying, count(*) AS looked,
         min(greatest(created_at, available_at)) FILTER (WHERE due) AS oldest
     FROM (
-        SELECT m.available_at <= statement_timestamp() AS due, m.*
+        SELECT m.available_at <= {still} AS due, m.*
         FROM generate_series(0, 63) AS l (lane) CROSS JOIN LATERAL (
             -- Lane by lane and fenced in, and so along the index of what waits: joined freely, a plan
             -- made before anything is known of the table looks through all of it.
@@ -60,7 +62,7 @@ SELECT f.ready, f.looked, w.ready, w.scheduled, w.retrying, w.looked,
     (SELECT count(*) FROM (SELECT 1 FROM {parked} LIMIT {BOUND}) p),
     (SELECT count(*) FROM (SELECT 1 FROM {dead} LIMIT {BOUND}) d),
     (extract(epoch FROM
-        statement_timestamp() - least(f.oldest, w.oldest, h.oldest)) * 1000000)::bigint
+        {still} - least(f.oldest, w.oldest, h.oldest)) * 1000000)::bigint
 FROM fresh f, waited w, heads h"
     )
 }

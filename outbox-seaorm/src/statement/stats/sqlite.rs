@@ -5,7 +5,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use super::BOUND;
 use crate::mapping::{failed, unreadable};
-use crate::statement::clock::SQLITE_NOW;
+use crate::statement::clock::Now;
 
 /// The statement that counts in one outbox.
 #[derive(Debug)]
@@ -14,8 +14,8 @@ pub(crate) struct Stats {
 }
 
 impl Stats {
-    pub(crate) fn new(names: &TableNames) -> Self {
-        Self { text: stats(names) }
+    pub(crate) fn new(names: &TableNames, clock: Now) -> Self {
+        Self { text: stats(names, clock) }
     }
 
     pub(crate) async fn stats(&self, db: &DatabaseConnection) -> Result<OutboxStats, StoreError> {
@@ -26,11 +26,12 @@ impl Stats {
 }
 
 /// The rows that are looked at are the oldest ones, so that a bounded look finds the oldest age.
-fn stats(names: &TableNames) -> String {
+fn stats(names: &TableNames, clock: Now) -> String {
+    let now = clock.sqlite();
     let [message, parked, dead] =
         ["message", "parked", "dead_letter"].map(|table| names.quoted(table, '"'));
     format!(
-        "WITH clock AS MATERIALIZED (SELECT {SQLITE_NOW} AS now), fresh AS MATERIALIZED (
+        "WITH clock AS MATERIALIZED (SELECT {now} AS now), fresh AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE available_at IS NULL) AS ready, count(*) AS looked,
         min(created_at) FILTER (WHERE available_at IS NULL) AS oldest
     FROM (SELECT available_at, created_at FROM {message} ORDER BY position LIMIT {BOUND})
