@@ -73,7 +73,7 @@ pub use outbox_derive::OutboxEvent;
 pub use outcome::{DeadReason, LostLane, Outcome, OutcomeKind, Settled};
 pub use profile::{EnvelopeForm, TopicKind, TopicProfile, TopicProfiles, WrappedMessage};
 pub use publisher::{BatchLimit, PublishOutcomes, Publisher, Receipt};
-pub use read::{Batch, LaneRead, ReadMark, ReadRequest, UndecodableRow, Withheld};
+pub use read::{Batch, DuePlace, LaneRead, ReadMark, ReadRequest, UndecodableRow, Withheld};
 pub use record::{KeyRef, OutboxRecord, Position, RecordRef};
 pub use retry::{ExponentialBackoff, FailedAttempt, RetryPolicy, Verdict};
 pub use settings::{Environment, SettingsError};

@@ -3,6 +3,8 @@
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+use chrono::{DateTime, Utc};
+
 use crate::lane::Lane;
 use crate::record::{KeyRef, OutboxRecord, Position, RecordRef};
 
@@ -11,8 +13,35 @@ use crate::record::{KeyRef, OutboxRecord, Position, RecordRef};
 pub struct LaneRead {
     /// The lane.
     pub lane: Lane,
-    /// Only records behind this position.
+    /// Only records behind this position. Those that waited for an instant are read wherever they
+    /// stand.
     pub floor: Position,
+    /// Of those that waited for an instant, only what is due behind this place. It counts in a read
+    /// that withholds something; any other looks at all of them.
+    pub due_behind: Option<DuePlace>,
+}
+
+impl LaneRead {
+    /// All of a lane that is behind this position, and whatever waited and is due.
+    pub const fn new(lane: Lane, floor: Position) -> Self {
+        Self { lane, floor, due_behind: None }
+    }
+}
+
+/// A place among the records of a lane that waited for an instant, scheduled and failed ones: they
+/// stand in the order in which they are due, those of one instant by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DuePlace {
+    /// When a record is due.
+    pub available_at: DateTime<Utc>,
+    /// Its position.
+    pub position: Position,
+}
+
+impl DuePlace {
+    /// Stands for the end: behind all that is due.
+    pub const END: Self =
+        Self { available_at: DateTime::<Utc>::MAX_UTC, position: Position(i64::MAX) };
 }
 
 /// Asks for records that are due, of several lanes at once.
@@ -78,7 +107,11 @@ pub enum ReadMark {
 /// The answer to a read.
 #[derive(Clone, Debug)]
 pub struct Batch {
-    /// Records in order of position within each lane; due scheduled and retried ones first.
+    /// First the scheduled and retried records that are due, then those that never waited, both in
+    /// order of position within each lane.
+    ///
+    /// Of the former a budget takes those that are due for longest, whatever their positions, of the
+    /// latter the first ones.
     pub records: Vec<OutboxRecord>,
     /// Rows that cannot be decoded.
     pub undecodable: Vec<UndecodableRow>,
@@ -92,6 +125,13 @@ pub struct Batch {
     ///
     /// A store may look at a part of a lane at a time, so that what is withheld costs little.
     pub reached: Vec<(Lane, Position)>,
+    /// How far lanes were looked at among the records that waited for an instant, told as `reached` is
+    /// and of the same lanes: all that is due behind where the read began and up to there is in the
+    /// answer, known or withheld. [`DuePlace::END`] stands for all that is due.
+    ///
+    /// What stands behind is found by a read that begins there, so that what is withheld, however much
+    /// of it is due, costs each read little.
+    pub due_reached: Vec<(Lane, DuePlace)>,
 }
 
 impl Batch {

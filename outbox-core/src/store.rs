@@ -63,7 +63,8 @@ pub trait OutboxStore: Debug + Send + Sync {
 
     /// Reads due records of several lanes, without lock and without write.
     ///
-    /// Within a lane the records come in order of position, and a budget cuts it to a prefix.
+    /// A lane gives first what waited for an instant, longest due first, then what never waited, in
+    /// order of position, and a budget cuts it to a prefix of that.
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError>;
 
     /// Writes how attempts ended.

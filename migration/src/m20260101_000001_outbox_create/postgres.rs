@@ -117,9 +117,11 @@ fn message(names: &TableNames) -> Vec<String> {
         ),
         // Dropped with its column.
         format!("ALTER SEQUENCE {sequence} OWNED BY {table}.position"),
-        // Only scheduled and retried records are in it, so that most inserts pay nothing.
+        // Only scheduled and retried records are in it, so that most inserts pay nothing. With the
+        // position a read can go on among the records of one instant.
         format!(
-            "CREATE INDEX {due} ON {table} (lane, available_at) WHERE available_at IS NOT NULL"
+            "CREATE INDEX {due} ON {table} (lane, available_at, position)
+    WHERE available_at IS NOT NULL"
         ),
     ]
 }

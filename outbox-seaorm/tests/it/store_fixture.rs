@@ -180,7 +180,7 @@ pub(crate) fn lasting(time: Duration) -> LeaseTime {
 }
 
 pub(crate) fn from_start(lanes: &[u8]) -> ReadRequest {
-    let read = |number: &u8| LaneRead { lane: lane(*number), floor: Position(0) };
+    let read = |number: &u8| LaneRead::new(lane(*number), Position(0));
     ReadRequest {
         lanes: lanes.iter().map(read).collect(),
         known: Vec::new(),

@@ -43,10 +43,10 @@ async fn no_read_past_paused_topics_walks_or_sorts_the_others_on_postgres() {
         let statements = hot.sent();
         hot.run("DISCARD PLANS").await;
         assert_bounded(&hot.past().await, "plans of full tables of which nothing is known");
-        assert_narrow(&database, &statements, 7).await;
+        assert_narrow(&database, &statements, 6).await;
         hot.run("ANALYZE").await;
         assert_bounded(&hot.past().await, "plans for any values, of full tables");
-        assert_narrow(&database, &statements, 7).await;
+        assert_narrow(&database, &statements, 6).await;
         hot.run("SET plan_cache_mode = force_custom_plan").await;
         assert_bounded(&hot.past().await, "plans for the values of the call, of full tables");
     })

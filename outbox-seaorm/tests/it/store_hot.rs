@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use outbox_core::{
-    Batch, DeadReason, EventId, Failure, FailureKind, Format, Lane, LaneLease, LeaseRequest,
-    OutboxStore, Outcome, OutcomeKind, Position, ReadRequest, RecordRef, TableNames, Withheld,
-    WorkerCard, WorkerId,
+    Batch, DeadReason, DuePlace, EventId, Failure, FailureKind, Format, Lane, LaneLease,
+    LeaseRequest, OutboxStore, Outcome, OutcomeKind, Position, ReadRequest, RecordRef, TableNames,
+    Withheld, WorkerCard, WorkerId,
 };
 use outbox_seaorm::{PoolOptions, SeaOrmStore, Stage, connect};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, TransactionTrait};
@@ -112,7 +112,9 @@ impl Hot {
             format!("{values}, CONCAT('', seq % 64), {now}")
         };
         let columns = format!("{COLUMNS}, occurred_at, position, available_at");
-        let failed = format!("{}, -seq, {now} - {hour}", row("failed"));
+        // All of them at one instant, as what was scheduled for midnight is.
+        let failed = now.replace("clock_", "statement_");
+        let failed = format!("{}, -seq, {failed} - {hour}", row("failed"));
         self.insert("message", &columns, &failed, QUEUE).await;
         let fresh = format!("{}, -seq - {QUEUE}, NULL", row("fresh"));
         self.insert("message", &columns, &fresh, QUEUE).await;
@@ -120,19 +122,31 @@ impl Hot {
 
     /// Reads past what is paused, from behind the queues and from their start.
     ///
-    /// A queue whose records are due again is walked by each read, the other one as far as the read
-    /// looks.
+    /// Of a queue whose records are due again a read walks the part that it looks at, however much is
+    /// due at one instant, and of the other one as far as it looks.
     pub(crate) async fn past(&self) -> Vec<Cost> {
         let withheld = |topic: &str| Withheld::Destination { topic: topic.into(), transport: None };
         let mut round = Round::begin(self).await;
-        for (call, floor, queues) in
-            [("read past what is due again", 0, 1), ("read past what was never tried", i64::MIN, 2)]
-        {
-            let mut request = request(&[], floor);
-            request.without = ["failed", "fresh"].map(withheld).into();
-            let most = FROM_START + 3 * queues * QUEUE;
-            let batch = round.call(call, most, self.store.read(&request)).await;
+        let past = |floor| {
+            let without = ["failed", "fresh"].map(withheld).into();
+            ReadRequest { without, ..request(&[], floor) }
+        };
+        for (call, floor, most) in [
+            ("read past what is due again", 0, FROM_START + DUE_LOOK),
+            ("read past what was never tried", i64::MIN, FROM_START + DUE_LOOK + 3 * QUEUE),
+        ] {
+            let batch = round.call(call, most, self.store.read(&past(floor))).await;
             assert!(batch.records.iter().all(|record| &*record.message.topic == "orders"));
+        }
+        let mut due_only = past(i64::MAX);
+        while due_only.lanes.iter().any(|read| read.due_behind != Some(DuePlace::END)) {
+            let reading = self.store.read(&due_only);
+            let batch = round.call("read on in what is due again", DUE_LOOK, reading).await;
+            assert!(batch.is_empty() && batch.due_reached.len() == 64);
+            for (read, (lane, place)) in due_only.lanes.iter_mut().zip(batch.due_reached) {
+                assert_eq!(read.lane, lane);
+                read.due_behind = Some(place);
+            }
         }
         round.costs
     }
@@ -347,6 +361,10 @@ fn request(known: &[Position], floor: i64) -> ReadRequest {
 
 /// What a read of all lanes from their start may cost: on PostgreSQL it passes what is scheduled.
 const FROM_START: u64 = SCHEDULED + 704 * EACH;
+
+/// What a look at some of the records of all lanes may cost that are due again: on an index and in the
+/// table, and once more for what each lane needs.
+const DUE_LOOK: u64 = 3 * 6400 + 64 * EACH;
 
 /// Records of a lane that never waited, or made-up ones in their place.
 fn fresh(batch: &Batch, lane: Lane) -> Vec<RecordRef> {

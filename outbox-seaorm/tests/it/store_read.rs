@@ -95,10 +95,8 @@ async fn a_floor_hides_new_records_but_none_that_waited(database: TestDatabase) 
     outbox.fill(0, 3).await;
     let mut request = from_start(&[0]);
     request.lanes[0].floor = Position(3);
-    let nothing_new = ReadRequest {
-        lanes: vec![LaneRead { lane: lane(0), floor: Position(i64::MAX) }],
-        ..from_start(&[])
-    };
+    let nothing_new =
+        ReadRequest { lanes: vec![LaneRead::new(lane(0), Position(i64::MAX))], ..from_start(&[]) };
 
     let behind = read(&outbox, &request).await;
     let due = read(&outbox, &nothing_new).await;

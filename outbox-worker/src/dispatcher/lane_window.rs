@@ -1,5 +1,6 @@
 //! What a worker knows of one lane that it holds.
 
+mod extent;
 mod withhold;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -11,8 +12,11 @@ use outbox_core::{
 };
 use tokio::time::Instant;
 
+pub(super) use extent::{DueExtent, Extent, Look};
+
 use super::claims::Claims;
 use super::crash_loop::Losses;
+use super::due_walk::DueWalk;
 use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
 use super::left_out::LeftOut;
@@ -29,29 +33,6 @@ struct Known {
 pub(super) struct LaneAnswer {
     pub(super) records: Vec<OutboxRecord>,
     pub(super) undecodable: Vec<UndecodableRow>,
-}
-
-/// How much of the lane an answer is about.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Extent {
-    /// All of it.
-    All,
-    /// All up to this position.
-    Reached(Position),
-    /// All up to its last record.
-    ToLast,
-}
-
-impl Extent {
-    /// Whether nothing lies behind it, of a read that began here.
-    fn goes_to_the_end(self, from: Position) -> bool {
-        match self {
-            Self::All => true,
-            // A look that gets nowhere has nothing before it.
-            Self::Reached(reached) => reached <= from || reached == Position(i64::MAX),
-            Self::ToLast => false,
-        }
-    }
 }
 
 /// The part of a lane that is in memory, between its floor and its cursor.
@@ -90,6 +71,7 @@ pub(super) struct LaneWindow {
     held_bytes: usize,
     keys: HashMap<KeyRef, KeyQueue>,
     left_out: LeftOut,
+    due: DueWalk,
     /// Records that are not ours to send.
     claims: Claims,
     /// What workers before this one left.
@@ -129,15 +111,17 @@ impl LaneWindow {
             held_bytes: 0,
             keys,
             left_out: LeftOut::default(),
+            due: DueWalk::default(),
             claims: Claims::new(&state.claimed),
             losses,
         }
     }
 
-    /// Begins a read of this lane from its floor.
-    pub(super) const fn begin_read(&mut self) -> LaneRead {
+    /// Begins a read of this lane from its floor, which may withhold something.
+    pub(super) fn begin_read(&mut self, withholds: bool) -> LaneRead {
         self.reading = true;
-        LaneRead { lane: self.lease.lane, floor: self.floor }
+        let due_behind = if withholds { self.due.begin() } else { None };
+        LaneRead { due_behind, ..LaneRead::new(self.lease.lane, self.floor) }
     }
 
     /// An answer about this lane and others shows a record at this position.
@@ -151,22 +135,24 @@ impl LaneWindow {
         &mut self,
         from: Position,
         answer: LaneAnswer,
-        extent: Extent,
+        look: Look,
         mark: ReadMark,
     ) -> Vec<Entry> {
         let new = answer.records.iter().filter(|record| record.available_at.is_none());
         let last = new.map(|record| record.reference.position).max();
         let fresh = self.take_in(answer);
-        let seen = match extent {
+        let seen = match look.new {
             Extent::All => Position(i64::MAX),
             Extent::Reached(reached) => reached,
             // A cut answer says nothing about what lies behind its last record.
             Extent::ToLast => last.unwrap_or(from),
         };
-        if let Extent::Reached(reached) = extent {
+        if let Extent::Reached(reached) = look.new {
             self.cursor = self.cursor.max(reached);
         }
-        self.exhausted = fresh.is_empty() && extent.goes_to_the_end(from) && !self.rewound;
+        self.look_at_due(look.due, last.is_some());
+        let is_at_end = look.new.goes_to_the_end(from) && self.due.is_done();
+        self.exhausted = fresh.is_empty() && is_at_end && !self.rewound;
         // One that began behind the new floor, or left out a record that is not held any more, says
         // nothing.
         if !self.rewound {
@@ -174,14 +160,26 @@ impl LaneWindow {
             let last = fresh.iter().map(Entry::position).max().unwrap_or_default();
             self.read_to = self.read_to.max(seen.min(last.max(self.cursor)));
             let (keys, left_out) = (&self.keys, &self.left_out);
-            self.claims.looked(from, seen, |position| {
-                let mut of_record = keys.iter().filter(|(_, queue)| queue.is_claimed(position));
-                of_record.any(|(key, _)| left_out.hides(key))
-            });
+            self.claims.looked(from, seen, |position| hides(left_out, keys, position));
             self.advance(seen, mark);
         }
         self.end_read();
         fresh
+    }
+
+    /// Takes how much of what waited was looked at.
+    fn look_at_due(&mut self, due: DueExtent, has_new: bool) {
+        match due {
+            // It began before what it should show was wanted, or was let go of.
+            _ if self.rewound => self.due.reach(None),
+            DueExtent::All => self.due.see_all(),
+            DueExtent::BeforeNew if has_new => self.due.see_all(),
+            DueExtent::BeforeNew => {}
+            DueExtent::Reached(place) => self.due.reach(place),
+        }
+        let (keys, left_out) = (&self.keys, &self.left_out);
+        let hidden = |position| hides(left_out, keys, position);
+        self.claims.looked_at_due(self.due.rounds(), hidden);
     }
 
     /// What of an answer is new, in order of position.
@@ -220,6 +218,7 @@ impl LaneWindow {
         self.floor = self.floor.min(before);
         // It may be among what is withheld, and then the floor passes it once more.
         self.left_out.rewind(before);
+        self.due.look_before();
         self.rewound = self.reading;
         self.exhausted = false;
     }
@@ -267,7 +266,7 @@ impl LaneWindow {
 
     /// Takes what the store tells of claims. Records that are claimed no more are read again.
     pub(super) fn take_claims(&mut self, claimed: &[ClaimedRecord]) -> bool {
-        let over = self.claims.renew(claimed);
+        let over = self.claims.renew(claimed, self.due.next_round());
         for position in &over {
             self.rewind(*position);
         }
@@ -308,6 +307,11 @@ impl LaneWindow {
     /// Whether there is nothing more to be read now, but for what is left out.
     pub(super) const fn is_exhausted(&self) -> bool {
         self.exhausted
+    }
+
+    /// Whether there is more to be looked at of what waited for an instant, without a pause.
+    pub(super) const fn has_due_left(&self) -> bool {
+        self.due.goes_on()
     }
 
     /// Whether a read of it may begin.
@@ -359,4 +363,10 @@ impl LaneWindow {
         }
         decided
     }
+}
+
+/// Whether reads leave out the key of this record, which is claimed.
+fn hides(left_out: &LeftOut, keys: &HashMap<KeyRef, KeyQueue>, position: Position) -> bool {
+    let mut of_record = keys.iter().filter(|(_, queue)| queue.is_claimed(position));
+    of_record.any(|(key, _)| left_out.hides(key))
 }

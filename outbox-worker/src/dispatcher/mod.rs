@@ -14,6 +14,7 @@ mod desk;
 mod destination_queue;
 mod destinations;
 mod drain;
+mod due_walk;
 mod flow;
 mod held;
 mod idle;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use outbox_core::{
-    Batch, DeadReason, Lane, LaneRead, LeaseToken, Position, ReadMark, ReadRequest, StoreError,
-    UndecodableRow, Withheld,
+    Batch, DeadReason, DuePlace, Lane, LaneRead, LeaseToken, Position, ReadMark, ReadRequest,
+    StoreError, UndecodableRow, Withheld,
 };
 use tokio::time::Instant;
 
 use super::desk::{Answer, Desk, Running, bounded};
 use super::held::Ticket;
-use super::lane_window::{Extent, LaneAnswer, LaneWindow};
+use super::lane_window::{DueExtent, Extent, LaneAnswer, LaneWindow, Look};
 use super::pace::Pace;
 use super::spans;
 use crate::metrics::Measurement;
@@ -34,9 +34,10 @@ pub(super) struct ReadTicket {
 
 impl ReadTicket {
     /// How much of each lane the answer is about.
-    fn extents(&self, batch: &Batch) -> Vec<Extent> {
+    fn looks(&self, batch: &Batch) -> Vec<Look> {
         let reached: HashMap<Lane, Position> = batch.reached.iter().copied().collect();
-        let extent = |(read, _): &(LaneRead, LeaseToken)| match reached.get(&read.lane) {
+        let due: HashMap<Lane, DuePlace> = batch.due_reached.iter().copied().collect();
+        let extent = |lane: &Lane| match reached.get(lane) {
             // No new record was looked at.
             _ if self.due_only => Extent::ToLast,
             Some(Position(i64::MAX)) => Extent::All,
@@ -45,7 +46,13 @@ impl ReadTicket {
             None if batch.truncated || self.withholds => Extent::ToLast,
             None => Extent::All,
         };
-        self.lanes.iter().map(extent).collect()
+        let due = |lane: &Lane| match due.get(lane) {
+            reached if self.withholds => DueExtent::Reached(reached.copied()),
+            _ if batch.truncated => DueExtent::BeforeNew,
+            _ => DueExtent::All,
+        };
+        let look = |lane: &Lane| Look { new: extent(lane), due: due(lane) };
+        self.lanes.iter().map(|(read, _)| look(&read.lane)).collect()
     }
 }
 
@@ -153,15 +160,18 @@ impl Desk {
         let (chosen, is_part) = self.choose_lanes(now, reader, parts);
         let destinations: Vec<Withheld> = self.destinations.withheld().collect();
         let mut without: HashSet<Withheld> = HashSet::new();
-        let (begun, lanes) = (now, Vec::new());
-        let mut ticket = ReadTicket { reader, due_only, withholds: false, is_part, begun, lanes };
+        for lane in &chosen {
+            let Some(window) = self.lanes.get_mut(lane) else { continue };
+            window.withhold(&destinations);
+            without.extend(window.withheld().cloned());
+        }
+        let (withholds, begun, lanes) = (!without.is_empty(), now, Vec::new());
+        let mut ticket = ReadTicket { reader, due_only, withholds, is_part, begun, lanes };
         let mut known = Vec::new();
         let mut lanes = Vec::new();
         for lane in chosen {
             let Some(window) = self.lanes.get_mut(&lane) else { continue };
-            window.withhold(&destinations);
-            without.extend(window.withheld().cloned());
-            let read = window.begin_read();
+            let read = window.begin_read(withholds);
             known.extend(window.known());
             ticket.lanes.push((read, window.lease.token));
             let floor = if due_only { Position(i64::MAX) } else { read.floor };
@@ -171,7 +181,6 @@ impl Desk {
             return self.readers[reader].pace.found_nothing();
         }
         self.readers[reader].running = true;
-        ticket.withholds = !without.is_empty();
         let bytes = self.parts.settings.read_bytes;
         let without = without.into_iter().collect();
         let request = ReadRequest { lanes, known, without, records, bytes };
@@ -251,20 +260,20 @@ impl Desk {
         let mut fresh = self.readers[ticket.reader].saw(&ticket, &batch);
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
-        let extents = ticket.extents(&batch);
+        let looks = ticket.looks(&batch);
         let highest = batch.records.iter().map(|record| record.reference.position).max();
         let mut answers = by_lane(batch);
-        for ((read, token), extent) in ticket.lanes.into_iter().zip(extents) {
+        for ((read, token), look) in ticket.lanes.into_iter().zip(looks) {
             let Some(window) = self.lanes.get_mut(&read.lane) else { continue };
             if window.lease.token != token {
                 continue;
             }
             let answer = answers.remove(&read.lane).unwrap_or_default();
             window.reach(highest);
-            let entries = window.accept(read.floor, answer, extent, mark);
+            let entries = window.accept(read.floor, answer, look, mark);
             // Past what is left out, the next part of a lane is looked at without a pause.
-            let passed = matches!(extent, Extent::Reached(_)) && window.floor() > read.floor;
-            fresh |= !entries.is_empty() || passed;
+            let passed = matches!(look.new, Extent::Reached(_)) && window.floor() > read.floor;
+            fresh |= !entries.is_empty() || passed || window.has_due_left();
             for entry in entries {
                 self.admit(read.lane, entry);
             }

@@ -8,6 +8,7 @@ mod dispatcher_calm;
 mod dispatcher_claims;
 mod dispatcher_crash_loop;
 mod dispatcher_delivery;
+mod dispatcher_due;
 mod dispatcher_flow;
 mod dispatcher_idle;
 mod dispatcher_lease;

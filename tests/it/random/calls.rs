@@ -205,7 +205,7 @@ impl Twins<'_> {
             (matches!(kind, OutcomeKind::Parked), seen.reference.position)
         });
         let mut outcomes = Outcomes::default();
-        for (Seen { reference, real, revision }, held, kind) in chosen {
+        for (Seen { reference, real, revision, .. }, held, kind) in chosen {
             let token = held.reference.token;
             let ours = Outcome { record: reference, token, revision, kind: kind.clone() };
             outcomes.reference.push(ours);

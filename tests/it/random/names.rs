@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use chrono::{DateTime, Utc};
 use outbox_core::{ClaimToken, LaneLease, LeaseToken, Outcome, Position, RecordRef};
 
 use super::compare::Difference;
@@ -27,6 +28,8 @@ pub(super) struct Seen {
     pub(super) reference: RecordRef,
     pub(super) real: RecordRef,
     pub(super) revision: i32,
+    /// Since when it is due, of one that waited.
+    pub(super) due: Option<DateTime<Utc>>,
 }
 
 /// The same outcomes in the words of each side.

@@ -3,9 +3,9 @@
 //! A store may look at a part of a lane only, and then tells how far it looked. So two answers need
 //! not be the same; what each of them leaves out must be told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use outbox_core::{Batch, Lane, LaneRead, Position, ReadRequest};
+use outbox_core::{Batch, DuePlace, Lane, LaneRead, Position, ReadRequest};
 
 use super::compare::{Difference, pieces, same};
 
@@ -15,6 +15,8 @@ pub(super) fn parts(request: &ReadRequest, real: &Batch, all: &Batch) -> Result<
     let told: BTreeSet<Lane> = real.reached.iter().map(|(lane, _)| *lane).collect();
     same("lanes are told once each", &told.len(), &real.reached.len())?;
     same("lanes that were asked for are told", &true, &told.is_subset(&asked))?;
+    let due_told: BTreeSet<Lane> = real.due_reached.iter().map(|(lane, _)| *lane).collect();
+    same("what waited is told of the same lanes", &told, &due_told)?;
     let (answer, mut seen) = (places(real), all.clone());
     let left_out: BTreeSet<_> = places(all).difference(&answer).copied().collect();
     let mut cut = false;
@@ -26,7 +28,14 @@ pub(super) fn parts(request: &ReadRequest, real: &Batch, all: &Batch) -> Result<
         let (answer, left_out) = (of_lane(&answer), of_lane(&left_out));
         match real.reached.iter().find(|(lane, _)| *lane == read.lane) {
             Some((_, reached)) => {
-                lane(*read, *reached, &left_out)?;
+                let due = real.due_reached.iter().find(|(lane, _)| *lane == read.lane);
+                lane(
+                    *read,
+                    *reached,
+                    due.map_or(DuePlace::END, |(_, place)| *place),
+                    all,
+                    left_out,
+                )?;
                 seen.records.retain(|record| {
                     let place = record.reference;
                     place.lane != read.lane || answer.contains(&place.position)
@@ -39,14 +48,34 @@ pub(super) fn parts(request: &ReadRequest, real: &Batch, all: &Batch) -> Result<
     pieces(real, &seen)
 }
 
-/// One lane of which is told how far it was looked at.
-fn lane(read: LaneRead, reached: Position, left_out: &[Position]) -> Result<(), Difference> {
-    let LaneRead { lane, floor } = read;
-    let below = left_out.iter().find(|position| **position <= reached);
-    same(&format!("{lane:?} is looked at up to {reached}, without"), &None, &below)?;
+/// One lane of which is told how far it was looked at, also among what waited.
+fn lane(
+    read: LaneRead,
+    reached: Position,
+    due: DuePlace,
+    all: &Batch,
+    mut left_out: Vec<Position>,
+) -> Result<(), Difference> {
+    let LaneRead { lane, floor, .. } = read;
+    let waited = waited(all);
+    let behind = |at: &Position| waited.get(at).is_some_and(|place| *place > due);
+    // Of a row that cannot be decoded nobody tells when it is due.
+    let is_row = |at: &Position| all.undecodable.iter().any(|row| row.reference.position == *at);
+    left_out.retain(|at| !behind(at) && (due == DuePlace::END || !is_row(at)));
+    let below = left_out.iter().find(|at| waited.contains_key(at) || **at <= reached);
+    same(&format!("{lane:?} is looked at up to {reached} and {due:?}, without"), &None, &below)?;
     // Or the next read would look no further.
     let gets_on = reached > floor || left_out.is_empty() && reached == floor;
     same(&format!("{lane:?} is looked at from {floor} to {reached}"), &true, &gets_on)
+}
+
+/// Where records stand that waited.
+fn waited(batch: &Batch) -> BTreeMap<Position, DuePlace> {
+    let waited = batch.records.iter().filter_map(|record| {
+        let position = record.reference.position;
+        Some((position, DuePlace { available_at: record.available_at?, position }))
+    });
+    waited.collect()
 }
 
 fn places(batch: &Batch) -> BTreeSet<(Lane, Position)> {

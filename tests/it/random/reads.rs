@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use outbox_core::{Batch, Lane, LaneRead, OutboxStore, Position, ReadRequest, RecordRef};
+use outbox_core::{Batch, DuePlace, Lane, LaneRead, OutboxStore, Position, ReadRequest, RecordRef};
 
 use super::compare::{Difference, answers, batches, mark, of_the_reference};
 use super::names::Seen;
@@ -55,6 +55,10 @@ impl Twins<'_> {
                 let reads = request.lanes.iter_mut().filter(|read| read.lane == *lane);
                 reads.for_each(|read| read.floor = *reached);
             }
+            for (lane, reached) in &all.due_reached {
+                let reads = request.lanes.iter_mut().filter(|read| read.lane == *lane);
+                reads.for_each(|read| read.due_behind = Some(*reached));
+            }
             if request.lanes == before {
                 return all;
             }
@@ -62,6 +66,7 @@ impl Twins<'_> {
             all.records.extend(behind.records);
             all.undecodable.extend(behind.undecodable);
             all.reached = behind.reached;
+            all.due_reached = behind.due_reached;
         }
     }
 
@@ -76,10 +81,12 @@ impl Twins<'_> {
         }
         let known = known.of(&self.seen);
         let floor = floor.and_then(|number| latest(&self.seen, number));
+        // SQLite's own clock is not that of the reference.
+        let begins_at_due = !self.outbox.has_one_writer();
         let request = |side: fn(&Seen) -> RecordRef| ReadRequest {
             lanes: numbers
                 .iter()
-                .map(|number| lane_read(*number, floor.map(|seen| side(&seen))))
+                .map(|number| lane_read(*number, floor, side, begins_at_due))
                 .collect(),
             known: known.iter().map(|seen| side(seen).position).collect(),
             without: withheld(*without),
@@ -95,7 +102,6 @@ impl Twins<'_> {
         for record in &mut batch.records {
             let real = record.reference;
             let reference = self.names.record(real, &record.message.payload)?;
-            self.seen.push(Seen { reference, real, revision: record.revision });
             record.reference = reference;
             record.failing_for = self.outbox.time(record.failing_for);
             for instant in [
@@ -105,6 +111,12 @@ impl Twins<'_> {
             ] {
                 *instant = instant.map(|instant| self.outbox.instant(instant, now));
             }
+            let (revision, due) = (record.revision, record.available_at);
+            self.seen.push(Seen { reference, real, revision, due });
+        }
+        for (_, place) in batch.due_reached.iter_mut().filter(|(_, at)| *at != DuePlace::END) {
+            place.available_at = self.outbox.instant(place.available_at, now);
+            place.position = self.names.position(place.position);
         }
         for (_, reached) in &mut batch.reached {
             *reached = self.names.position(*reached);
@@ -112,14 +124,24 @@ impl Twins<'_> {
         for row in &mut batch.undecodable {
             let real = row.reference;
             row.reference = self.names.reference(real);
-            self.seen.push(Seen { reference: row.reference, real, revision: row.revision });
+            let (reference, revision) = (row.reference, row.revision);
+            self.seen.push(Seen { reference, real, revision, due: None });
         }
         Ok(batch)
     }
 }
 
-fn lane_read(number: u8, floor: Option<RecordRef>) -> LaneRead {
+/// From this record on, if it is of the lane: among those that waited, if it is one of them.
+fn lane_read(
+    number: u8,
+    from: Option<Seen>,
+    side: fn(&Seen) -> RecordRef,
+    begins_at_due: bool,
+) -> LaneRead {
     let lane = Lane::new(number).unwrap();
-    let floor = floor.filter(|floor| floor.lane == lane);
-    LaneRead { lane, floor: floor.map_or(Position(0), |floor| floor.position) }
+    let from = from.filter(|seen| seen.reference.lane == lane);
+    let position = from.map_or(Position(0), |seen| side(&seen).position);
+    let due = from.and_then(|seen| seen.due).filter(|_| begins_at_due);
+    let due_behind = due.map(|available_at| DuePlace { available_at, position });
+    LaneRead { due_behind, ..LaneRead::new(lane, position) }
 }

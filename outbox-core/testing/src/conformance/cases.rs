@@ -87,6 +87,10 @@ macro_rules! store_conformance {
                 withheld_records_count_for_nothing
                 a_long_queue_of_withheld_records_is_read_past
                 nothing_is_left_out_below_what_was_reached
+                a_long_queue_of_withheld_due_records_is_read_past
+                a_long_queue_of_one_instant_is_read_past
+                nothing_due_is_left_out_before_what_was_reached
+                a_place_among_the_due_counts_only_where_something_is_withheld
                 how_far_was_looked_is_told_of_each_lane
                 nothing_is_reached_where_nothing_is_withheld;
             schedule:
@@ -98,6 +102,7 @@ macro_rules! store_conformance {
                 a_record_that_becomes_due_behind_the_floor_is_read
                 a_retried_record_behind_the_floor_is_read
                 due_records_that_waited_come_first
+                what_is_due_for_longest_is_taken_first
                 a_known_record_that_waited_is_left_out
                 a_failure_does_not_change_the_delivery_time
                 a_delay_counts_from_the_stores_clock;

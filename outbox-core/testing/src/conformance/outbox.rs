@@ -76,7 +76,7 @@ impl<'f> Outbox<'f> {
 
     /// All lanes from the start, with more room than any case needs.
     pub(super) fn read_request() -> ReadRequest {
-        let from_start = |lane| LaneRead { lane, floor: Position(0) };
+        let from_start = |lane| LaneRead::new(lane, Position(0));
         ReadRequest {
             lanes: Lane::all().map(from_start).collect(),
             known: Vec::new(),

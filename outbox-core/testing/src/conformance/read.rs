@@ -103,7 +103,7 @@ pub async fn only_the_lanes_asked_for_are_read(fixture: &dyn StoreFixture) {
     let (wanted, other) = strangers();
     let staged = keyed(&wanted);
     outbox.stage([staged.clone(), keyed(&other)]).await;
-    let lane = LaneRead { lane: staged.message.lane(), floor: Position(0) };
+    let lane = LaneRead::new(staged.message.lane(), Position(0));
     let request = ReadRequest { lanes: vec![lane], ..Outbox::read_request() };
 
     let batch = outbox.read_as(&request).await;

@@ -1,12 +1,13 @@
 //! Cases about records that are due later.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use chrono::{SubsecRound, TimeDelta};
 use outbox_core::{LaneRead, Position, ReadRequest, Schedule, StagedMessage};
 
 use super::fixture::StoreFixture;
-use super::outbox::{Outbox, ids, staged_ids};
+use super::outbox::{Outbox, ids, sorted, staged_ids};
 use super::sample::{HOUR, SHORT, failed, keyed, message, scheduled};
 
 /// A record that is due after a delay is not read before.
@@ -109,6 +110,30 @@ pub async fn due_records_that_waited_come_first(fixture: &dyn StoreFixture) {
     assert_eq!(ids(&records), staged_ids(&expected));
 }
 
+/// A budget takes scheduled and retried records that are due for longest, whatever their positions,
+/// before any that never waited.
+pub async fn what_is_due_for_longest_is_taken_first(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::holding_all(fixture).await;
+    let (retried, now) = (keyed("key"), fixture.now().await.trunc_subsecs(6));
+    let waited = |hours| scheduled(keyed("key"), Schedule::At(now - HOUR * hours));
+    outbox.stage([retried.clone()]).await;
+    outbox.settle(&outbox.read_one().await, failed(Duration::ZERO)).await;
+    let messages = [keyed("key"), waited(1), waited(3), waited(2)];
+    outbox.stage(messages.clone()).await;
+    let [new, least, longest, middle] = messages;
+    outbox.pass(SHORT).await;
+
+    let by_due = [longest, middle, least, retried, new];
+    for records in 1..=5 {
+        let request =
+            ReadRequest { records: NonZeroU32::new(records).unwrap(), ..Outbox::read_request() };
+        let batch = outbox.read_as(&request).await;
+
+        let taken = &by_due[..usize::try_from(records).unwrap()];
+        assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(taken)));
+    }
+}
+
 /// A known record is left out although it waited.
 pub async fn a_known_record_that_waited_is_left_out(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
@@ -153,6 +178,6 @@ pub async fn a_delay_counts_from_the_stores_clock(fixture: &dyn StoreFixture) {
 
 /// A read of the message's lane from the last position that there is.
 fn above_everything(staged: &StagedMessage) -> ReadRequest {
-    let lane = LaneRead { lane: staged.message.lane(), floor: Position(i64::MAX) };
+    let lane = LaneRead::new(staged.message.lane(), Position(i64::MAX));
     ReadRequest { lanes: vec![lane], ..Outbox::read_request() }
 }

@@ -3,7 +3,10 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_core::{Batch, KeyRef, Lane, Position, ReadRequest, Schedule, StagedMessage, Withheld};
+use outbox_core::{
+    Batch, DuePlace, KeyRef, Lane, Position, ReadRequest, RecordRef, Schedule, StagedMessage,
+    Withheld,
+};
 
 use super::fixture::StoreFixture;
 use super::outbox::{Outbox, ids, references, sorted, staged_ids};
@@ -176,6 +179,107 @@ pub async fn nothing_is_left_out_below_what_was_reached(fixture: &dyn StoreFixtu
     }
 }
 
+/// What is due behind a long queue of withheld records that are due is found by reading on from where
+/// the store says that it has looked.
+pub async fn a_long_queue_of_withheld_due_records_is_read_past(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let instant = fixture.now().await - HOUR * 2;
+    // The longer a record is due, the higher its position.
+    let due_at = |number: u32| Schedule::At(instant - Duration::from_secs(number.into()));
+
+    read_past_a_due_queue(&outbox, due_at, Schedule::At(instant + HOUR)).await;
+}
+
+/// The same where all of them are due at one instant.
+pub async fn a_long_queue_of_one_instant_is_read_past(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let instant = Schedule::At(fixture.now().await - HOUR);
+
+    read_past_a_due_queue(&outbox, |_| instant, instant).await;
+}
+
+/// Reads on behind withheld records, as far as a store looks at all lanes at once and further.
+async fn read_past_a_due_queue(
+    outbox: &Outbox<'_>,
+    queue: impl Fn(u32) -> Schedule,
+    behind: Schedule,
+) {
+    let (withheld, wanted) = neighbours();
+    let queue: Vec<StagedMessage> =
+        (0..250).map(|number| scheduled(keyed(&withheld), queue(number))).collect();
+    let last = scheduled(keyed(&wanted), behind);
+    let lane = last.message.lane();
+    outbox.stage(queue).await;
+    outbox.stage([last.clone()]).await;
+    let mut request = ReadRequest { without: vec![key(&withheld)], ..Outbox::read_request() };
+
+    let mut found = Vec::new();
+    for _ in 0..100 {
+        let batch = outbox.read_as(&request).await;
+        found.extend(ids(&batch.records));
+        let ended = due_reached(&batch, lane).unwrap();
+        if ended == DuePlace::END {
+            break;
+        }
+        let read = request.lanes.iter_mut().find(|read| read.lane == lane).unwrap();
+        assert!(read.due_behind.is_none_or(|before| before < ended), "it looks no further");
+        read.due_behind = Some(ended);
+    }
+
+    assert_eq!(found, [last.message.id]);
+}
+
+/// Before where the store says that its look ended, nothing that is due and wanted is left out,
+/// whatever the budget.
+pub async fn nothing_due_is_left_out_before_what_was_reached(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let (withheld, wanted) = neighbours();
+    let instant = fixture.now().await - HOUR;
+    for number in 0..40_u32 {
+        let staged = keyed(if number % 3 == 0 { &wanted } else { &withheld });
+        let due = Schedule::At(instant + Duration::from_secs(u64::from(number * 7 % 40)));
+        outbox.stage([scheduled(staged, due), message()]).await;
+    }
+    let without = vec![key(&withheld)];
+    let mut all = outbox.read().await;
+    all.retain(|record| record.message.ordering_key.as_ref() == Some(&wanted));
+
+    for records in 1..=60 {
+        let records = NonZeroU32::new(records).unwrap();
+        let request = ReadRequest { records, without: without.clone(), ..Outbox::read_request() };
+        let batch = outbox.read_as(&request).await;
+
+        let answer = references(&batch.records);
+        for record in &all {
+            let RecordRef { lane, position, .. } = record.reference;
+            let place = DuePlace { available_at: record.available_at.unwrap(), position };
+            let is_told = due_reached(&batch, lane).is_some_and(|ended| place <= ended);
+            assert!(!is_told || answer.contains(&record.reference), "{place:?} is left out");
+        }
+    }
+}
+
+/// A read that withholds nothing looks at all that waited, wherever it is told to begin.
+pub async fn a_place_among_the_due_counts_only_where_something_is_withheld(
+    fixture: &dyn StoreFixture,
+) {
+    let outbox = Outbox::new(fixture);
+    let waited = scheduled(message(), Schedule::At(fixture.now().await - HOUR));
+    let new = message();
+    outbox.stage([waited.clone(), new.clone()]).await;
+    let mut request = Outbox::read_request();
+    for read in &mut request.lanes {
+        read.due_behind = Some(DuePlace::END);
+    }
+
+    let all = outbox.read_as(&request).await;
+    request.without = vec![key("another")];
+    let behind = outbox.read_as(&request).await;
+
+    assert_eq!(sorted(ids(&all.records)), sorted(staged_ids(&[waited, new.clone()])));
+    assert_eq!(ids(&behind.records), [new.message.id]);
+}
+
 /// An answer of few records says how far it looked, of each lane that was asked for.
 pub async fn how_far_was_looked_is_told_of_each_lane(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
@@ -189,6 +293,7 @@ pub async fn how_far_was_looked_is_told_of_each_lane(fixture: &dyn StoreFixture)
     assert_eq!(batch.records.len(), 1);
     assert!(reached(&batch, lane) >= Some(last), "{:?} of {last}", batch.reached);
     assert!(Lane::all().all(|lane| reached(&batch, lane).is_some()), "{:?}", batch.reached);
+    assert!(Lane::all().all(|lane| due_reached(&batch, lane) == Some(DuePlace::END)));
 }
 
 /// A read that withholds nothing says nothing about how far it went.
@@ -200,6 +305,7 @@ pub async fn nothing_is_reached_where_nothing_is_withheld(fixture: &dyn StoreFix
 
     assert_eq!(batch.records.len(), 2);
     assert_eq!(batch.reached, []);
+    assert_eq!(batch.due_reached, []);
 }
 
 async fn read(outbox: &Outbox<'_>, without: Vec<Withheld>) -> Batch {
@@ -216,4 +322,8 @@ fn key(key: &str) -> Withheld {
 
 fn reached(batch: &Batch, lane: Lane) -> Option<Position> {
     batch.reached.iter().find(|(of, _)| *of == lane).map(|(_, position)| *position)
+}
+
+fn due_reached(batch: &Batch, lane: Lane) -> Option<DuePlace> {
+    batch.due_reached.iter().find(|(of, _)| *of == lane).map(|(_, place)| *place)
 }

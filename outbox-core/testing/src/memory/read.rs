@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use chrono::{DateTime, Utc};
 use outbox_core::{
-    Batch, Format, Lane, LaneLease, LaneRead, LaneState, OutboxRecord, Position, ReadMark,
-    ReadRequest, UndecodableRow, WaitingKey, Withheld,
+    Batch, DuePlace, Format, Lane, LaneLease, LaneRead, LaneState, OutboxRecord, Position,
+    ReadMark, ReadRequest, UndecodableRow, WaitingKey, Withheld,
 };
 
 use super::state::{Row, State};
@@ -13,6 +13,8 @@ use crate::clock::between;
 
 /// Rows of a lane that are looked at when others than those that are withheld are wanted.
 const LOOKED_AT: usize = 50;
+/// Of those that waited for an instant, so few that tests go on behind them.
+const DUE_LOOKED_AT: usize = 10;
 
 impl State {
     pub(super) fn read(&self, request: &ReadRequest, now: DateTime<Utc>) -> Batch {
@@ -21,7 +23,11 @@ impl State {
         for lane in &request.lanes {
             let due = self.due_in(*lane, &known, now).into_iter();
             let end = self.look_ends_at(*lane, request);
-            let seen = |row: &&Row| row.record.available_at.is_some() || row.place().1 <= end;
+            let due_end = self.due_look_ends_at(*lane, request, now);
+            let seen = |row: &&Row| match row.due_place() {
+                None => row.place().1 <= end,
+                Some(place) => place <= due_end && is_behind(place, *lane, request),
+            };
             let wanted = due.filter(|row| !is_withheld(row, &request.without));
             ranked.extend(wanted.filter(seen).enumerate());
         }
@@ -36,14 +42,12 @@ impl State {
         let undecodable = rows.iter().filter_map(|row| undecodable(row)).collect();
         let records =
             rows.iter().filter(|row| row.damage.is_none()).map(|row| as_read(row, now)).collect();
-        let reached = if truncated { Vec::new() } else { self.reached(request) };
-        Batch { records, undecodable, truncated, mark: self.mark(), reached }
-    }
-
-    /// How far each lane of a read was looked at that withholds something.
-    fn reached(&self, request: &ReadRequest) -> Vec<(Lane, Position)> {
-        let lanes = request.lanes.iter().filter(|_| !request.without.is_empty());
-        lanes.map(|read| (read.lane, self.look_ends_at(*read, request))).collect()
+        let (mut reached, mut due_reached) = (Vec::new(), Vec::new());
+        for read in request.lanes.iter().filter(|_| !truncated && !request.without.is_empty()) {
+            reached.push((read.lane, self.look_ends_at(*read, request)));
+            due_reached.push((read.lane, self.due_look_ends_at(*read, request, now)));
+        }
+        Batch { records, undecodable, truncated, mark: self.mark(), reached, due_reached }
     }
 
     /// A read that withholds something looks at some rows of each lane, as a database does, unless
@@ -55,6 +59,21 @@ impl State {
         let behind = self.lane_rows(read.lane).map(|row| row.place().1);
         let looked_at = behind.filter(|position| *position > read.floor).take(LOOKED_AT);
         looked_at.last().unwrap_or(read.floor)
+    }
+
+    /// The same among the rows that waited for an instant.
+    fn due_look_ends_at(
+        &self,
+        read: LaneRead,
+        request: &ReadRequest,
+        now: DateTime<Utc>,
+    ) -> DuePlace {
+        let due = self.lane_rows(read.lane).filter(|row| row.is_due(now));
+        let mut places: Vec<DuePlace> = due.filter_map(Row::due_place).collect();
+        places.retain(|place| is_behind(*place, read, request));
+        places.sort_unstable();
+        let last = places.get(DUE_LOOKED_AT - 1).filter(|_| !request.without.is_empty());
+        last.copied().unwrap_or(DuePlace::END)
     }
 
     pub(super) fn acquired(&mut self, leases: &[LaneLease], now: DateTime<Utc>) -> Vec<LaneState> {
@@ -105,6 +124,11 @@ impl State {
     fn lane_rows(&self, lane: Lane) -> impl Iterator<Item = &Row> {
         self.rows.range((lane, Position(i64::MIN))..=(lane, Position(i64::MAX))).map(|(_, row)| row)
     }
+}
+
+/// Whether a read that withholds something begins before this place.
+fn is_behind(place: DuePlace, read: LaneRead, request: &ReadRequest) -> bool {
+    request.without.is_empty() || read.due_behind.is_none_or(|behind| place > behind)
 }
 
 /// How many of the ranked rows fit: each lane's first one always does by size.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::{DateTime, SubsecRound, Utc};
 use outbox_core::{
-    KeyRef, Lane, OutboxMessage, OutboxRecord, Position, ReadMark, RecordRef, Schedule,
+    DuePlace, KeyRef, Lane, OutboxMessage, OutboxRecord, Position, ReadMark, RecordRef, Schedule,
     StagedMessage, WorkerCard, WorkerId,
 };
 
@@ -133,6 +133,12 @@ impl Row {
     /// From when on it could be sent.
     pub(super) fn due_since(&self) -> DateTime<Utc> {
         self.record.available_at.map_or(self.created_at, |at| at.max(self.created_at))
+    }
+
+    /// Where it stands among the rows that waited for an instant, if it is one of them.
+    pub(super) fn due_place(&self) -> Option<DuePlace> {
+        let position = self.record.reference.position;
+        self.record.available_at.map(|available_at| DuePlace { available_at, position })
     }
 
     pub(super) const fn place(&self) -> Place {

@@ -318,7 +318,7 @@ async fn lease(store: &MemoryStore, time: Duration) -> Vec<LaneLease> {
 }
 
 fn read_request() -> ReadRequest {
-    let from_start = |lane| LaneRead { lane, floor: Position(0) };
+    let from_start = |lane| LaneRead::new(lane, Position(0));
     ReadRequest {
         lanes: Lane::all().map(from_start).collect(),
         known: Vec::new(),

@@ -19,7 +19,8 @@ pub(crate) mod sqlite;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use outbox_core::{LaneRead, ReadRequest, Withheld};
+use chrono::DateTime;
+use outbox_core::{DuePlace, LaneRead, Position, ReadRequest, Withheld};
 
 /// Rotates the lanes of reads whose rows do not suffice for one of each lane.
 ///
@@ -51,6 +52,41 @@ fn first_look(request: &ReadRequest) -> u32 {
 /// How many rows of a lane are looked at when others than those that are withheld are wanted.
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 const LOOKED_AT: i64 = 2000;
+
+/// How many rows that waited for an instant are looked at then, of all lanes together.
+const DUE_LOOKED_AT: u32 = 6400;
+/// How many of them of each lane at least.
+const DUE_OF_LANE: u32 = 100;
+
+/// How many rows of each lane that waited for an instant are looked at when others than those that
+/// are withheld are wanted.
+fn due_look(request: &ReadRequest) -> u32 {
+    let lanes = u32::try_from(request.lanes.len()).unwrap_or(u32::MAX).max(1);
+    (DUE_LOOKED_AT / lanes).max(DUE_OF_LANE)
+}
+
+/// The place behind which a lane is read, in microseconds and by position; before all of them if it
+/// is read from the start.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn due_behind(read: &LaneRead) -> (i64, i64) {
+    read.due_behind.map_or((BEFORE_ALL, 0), |place| {
+        (place.available_at.timestamp_micros().clamp(BEFORE_ALL, BEHIND_ALL), place.position.0)
+    })
+}
+
+/// Earlier than any instant that a database holds, and one that PostgreSQL holds.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+const BEFORE_ALL: i64 = -200_000_000_000_000_000;
+/// The end of the year 9999.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+const BEHIND_ALL: i64 = 253_402_300_799_999_999;
+
+/// The place out of microseconds.
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+fn due_place(micros: i64, position: i64) -> Option<DuePlace> {
+    let available_at = DateTime::from_timestamp_micros(micros)?;
+    Some(DuePlace { available_at, position: Position(position) })
+}
 
 /// What a read leaves out, as lists of pairs: topic and transport, topic and ordering key. A record
 /// without a transport has the empty one.

@@ -18,13 +18,15 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use chrono::{DateTime, NaiveDateTime};
 use outbox_core::{
-    Batch, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError, TableNames,
+    Batch, DuePlace, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError,
+    TableNames,
 };
 use sea_orm::{ConnectionTrait, DatabaseConnection, QueryResult, Value};
 
 use super::budget::{Candidate, spend};
-use super::{Turns, Without, first_look};
+use super::{Turns, Without, due_look, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
 use crate::statement::clock::Now;
@@ -48,8 +50,8 @@ pub(crate) struct Read {
 impl Read {
     pub(crate) fn new(names: &TableNames, clock: Now, turns: Arc<Turns>) -> Self {
         Self {
-            wanted: [due(names, clock, ""), new(names, "")],
-            withholding: [due(names, clock, WANTED), new(names, WANTED)],
+            wanted: [due(names, clock), new(names)],
+            withholding: [due_past(names, clock), new_past(names)],
             records: records(names, clock),
             turns,
         }
@@ -80,11 +82,11 @@ impl Read {
             }
         }
         let Decoder { records, undecodable, .. } = decoder;
-        let mut reached = Vec::new();
-        if !request.without.is_empty() {
-            reached.extend(found.iter().filter(|lane| lane.is_whole(&chosen)).map(Found::end_of));
-        }
-        Ok(Batch { records, undecodable, truncated, mark: ReadMark::Unknown, reached })
+        let whole = found.iter().filter(|lane| lane.is_whole(&chosen));
+        let told = whole.filter(|_| !request.without.is_empty());
+        let (reached, due_reached) = told.map(Found::end_of).unzip();
+        let mark = ReadMark::Unknown;
+        Ok(Batch { records, undecodable, truncated, mark, reached, due_reached })
     }
 
     fn look(&self, lanes: usize, withholds: bool) -> String {
@@ -106,11 +108,20 @@ struct Found {
     seen: [u32; 2],
     /// Whether there may be more behind.
     more: bool,
+    /// Where a look that withholds something ended among those that waited.
+    due_end: DuePlace,
 }
 
 impl Found {
     const fn nothing(lane: Lane) -> Self {
-        Self { lane, due: Vec::new(), new: Vec::new(), seen: [0, 0], more: false }
+        Self {
+            lane,
+            due: Vec::new(),
+            new: Vec::new(),
+            seen: [0, 0],
+            more: false,
+            due_end: DuePlace::END,
+        }
     }
 
     fn candidates(&self) -> Vec<Candidate> {
@@ -127,14 +138,19 @@ impl Found {
         !self.more && candidates.all(|candidate| chosen.contains(&candidate.position))
     }
 
-    const fn end_of(&self) -> (Lane, Position) {
-        (self.lane, Position(i64::MAX))
+    const fn end_of(&self) -> ((Lane, Position), (Lane, DuePlace)) {
+        ((self.lane, Position(i64::MAX)), (self.lane, self.due_end))
     }
 
-    /// Notes whether each walk came to its end. What never waited stands behind all that did.
-    fn end(&mut self, limit: u32) {
-        self.more = self.seen.contains(&limit);
-        if self.seen[0] == limit {
+    /// Notes whether each walk came to its end. What never waited stands behind all that did, unless
+    /// so many of those were looked at as are looked at past what is withheld.
+    fn end(&mut self, limit: u32, due_look: Option<u32>) {
+        self.more = self.seen[1] == limit;
+        if due_look.is_some_and(|look| self.seen[0] < look) {
+            self.due_end = DuePlace::END;
+        }
+        if due_look.is_none() && self.seen[0] == limit {
+            self.more = true;
             self.new.clear();
         }
         self.new.sort_by_key(|candidate| candidate.position);
@@ -176,17 +192,19 @@ impl Look<'_> {
     }
 
     async fn look(&self, lanes: &[LaneRead], limit: u32) -> Result<Vec<Found>, StoreError> {
-        let without = Some(Without::of(self.request)).filter(|_| !self.request.without.is_empty());
-        let text = self.read.look(lanes.len(), without.is_some());
-        let withheld = without.into_iter().flat_map(|it| [it.destinations.into(), it.keys.into()]);
-        let values: Vec<Value> = withheld.chain(values(lanes, limit)).collect();
+        let due_look = Some(due_look(self.request)).filter(|_| !self.request.without.is_empty());
+        let text = self.read.look(lanes.len(), due_look.is_some());
+        let values: Vec<Value> = match due_look {
+            None => values(lanes, limit).collect(),
+            Some(look) => values_past(self.request, lanes, look, limit),
+        };
         let rows = self.db.query_all_raw(statement(&text, values)).await;
         let mut found: Vec<Found> = lanes.iter().map(|read| Found::nothing(read.lane)).collect();
         for row in rows.map_err(failed("read"))? {
             self.add(&row, &mut found)?;
         }
         for lane in &mut found {
-            lane.end(limit);
+            lane.end(limit, due_look);
         }
         Ok(found)
     }
@@ -199,7 +217,13 @@ impl Look<'_> {
         let of_row = |found: &&mut Found| i64::from(found.lane.number()) == lane;
         let lane = found.iter_mut().find(of_row).ok_or_else(|| unreadable("read"))?;
         lane.seen[usize::from(!waited)] += 1;
-        if self.known.contains(&position) {
+        let mut is_wanted = !self.known.contains(&position);
+        if waited && !self.request.without.is_empty() {
+            let available_at: NaiveDateTime = row.try_get_by_index(4).map_err(failed("read"))?;
+            lane.due_end = DuePlace { available_at: available_at.and_utc(), position };
+            is_wanted &= number(5)? != 0;
+        }
+        if !is_wanted {
             return Ok(());
         }
         if waited {
@@ -224,6 +248,27 @@ fn values(lanes: &[LaneRead], limit: u32) -> impl Iterator<Item = Value> {
     lanes.iter().flat_map(of_lane)
 }
 
+/// Destinations and keys that are withheld; then lane, thrice a place and the rows to look at behind it,
+/// and lane, floor and limit, of each lane.
+fn values_past(request: &ReadRequest, lanes: &[LaneRead], look: u32, limit: u32) -> Vec<Value> {
+    let Without { destinations, keys } = Without::of(request);
+    let mut values: Vec<Value> = vec![destinations.into(), keys.into()];
+    for read in lanes {
+        let lane = i16::from(read.lane.number());
+        let (at, position) = read.due_behind.map_or((HELD[0], 0), |place| {
+            (place.available_at.timestamp_micros().clamp(HELD[0], HELD[1]), place.position.0)
+        });
+        let at = DateTime::from_timestamp_micros(at).map(|at| at.naive_utc());
+        values.extend([lane.into(), at.into(), at.into(), position.into()]);
+        values.extend([i64::from(look).into(), lane.into(), read.floor.0.into()]);
+        values.push(i64::from(limit).into());
+    }
+    values
+}
+
+/// The first and the last instant that the database holds, of the years 1000 and 9999.
+const HELD: [i64; 2] = [-30_610_224_000_000_000, 253_402_300_799_999_999];
+
 /// The chosen places in the order of the answer: what waited first, each part lane by lane.
 fn places(found: &[Found], chosen: &HashSet<Position>) -> Vec<(Lane, Position)> {
     let part = |of: fn(&Found) -> &Vec<Candidate>| {
@@ -243,18 +288,39 @@ fn json_places(places: &[(Lane, Position)]) -> String {
     json_list(places, |text, (lane, position)| _ = write!(text, "[{lane},{position}]"))
 }
 
-/// What is told of a record that may be read, before its payload is touched.
-///
-/// Both walks follow the index of what is due, whose entries of one instant (or of none) stand in
-/// order of position: those that are scheduled are not walked for those that never waited.
-fn look(names: &TableNames, waited: bool) -> String {
+/// The walks follow the index of what is due, whose entries of one instant (or of none) stand in order
+/// of position: those that are scheduled are not walked for those that never waited.
+fn message(names: &TableNames) -> String {
     let message = names.quoted("message", '`');
     let due = names.identifier("message_due").replace('`', "``");
-    let (format, waited) = (Format::CURRENT.0, i32::from(waited));
+    format!("{message} AS m FORCE INDEX (`{due}`)")
+}
+
+/// What is told of a record that may be read, before its payload is touched.
+fn look(names: &TableNames, waited: bool) -> String {
+    let (message, readable) = (message(names), readable());
+    let waited = i32::from(waited);
     format!(
-        "SELECT m.lane, {waited}, m.position, m.size FROM {message} AS m FORCE INDEX (`{due}`)
-WHERE m.lane = ? AND m.format <= {format} AND m.id <> X'00000000000000000000000000000000'"
+        "SELECT m.lane, {waited}, m.position, m.size FROM {message}
+WHERE m.lane = ? AND {readable}"
     )
+}
+
+fn readable() -> String {
+    let format = Format::CURRENT.0;
+    format!("m.format <= {format} AND m.id <> X'00000000000000000000000000000000'")
+}
+
+/// `?` lane and rows.
+fn due(names: &TableNames, clock: Now) -> String {
+    let (look, now) = (look(names, true), clock.mysql());
+    format!("{look} AND m.available_at <= {now} ORDER BY m.available_at LIMIT ?")
+}
+
+/// `?` lane, floor and rows.
+fn new(names: &TableNames) -> String {
+    let look = look(names, false);
+    format!("{look} AND m.available_at IS NULL AND m.position > ? ORDER BY m.position LIMIT ?")
 }
 
 /// `?` destinations and keys that are withheld.
@@ -266,7 +332,7 @@ const WITHHELD: &str = "WITH destination AS (
         COLUMNS (topic TEXT PATH '$[0]', ordering_key TEXT PATH '$[1]')) AS k
 )";
 
-const WANTED: &str = " AND (m.topic, COALESCE(m.transport, '')) NOT IN
+const WANTED: &str = "(m.topic, COALESCE(m.transport, '')) NOT IN
     (SELECT topic, transport FROM destination)
     AND (m.ordering_key IS NULL OR (
         m.topic NOT IN (SELECT topic FROM destination)
@@ -274,18 +340,26 @@ const WANTED: &str = " AND (m.topic, COALESCE(m.transport, '')) NOT IN
             (SELECT topic, ordering_key FROM kept))
     ))";
 
-/// `?` lane and rows.
-fn due(names: &TableNames, clock: Now, without: &str) -> String {
-    let now = clock.mysql();
-    let look = look(names, true);
-    format!("{look}{without} AND m.available_at <= {now} ORDER BY m.available_at LIMIT ?")
+/// `?` lane, twice the instant and once the position of the place behind which it is looked at, and
+/// rows: all that are there, wanted or not, so that a long queue of what is withheld is not walked at
+/// once. Beyond what [`look`] tells, when each is due and whether it is wanted.
+fn due_past(names: &TableNames, clock: Now) -> String {
+    let (message, readable, now) = (message(names), readable(), clock.mysql());
+    format!(
+        "SELECT m.lane, 1, m.position, m.size, m.available_at, {readable} AND {WANTED} FROM {message}
+WHERE m.lane = ? AND (m.available_at > ? OR (m.available_at = ? AND m.position > ?))
+    AND m.available_at <= {now}
+ORDER BY m.available_at, m.position LIMIT ?"
+    )
 }
 
 /// `?` lane, floor and rows.
-fn new(names: &TableNames, without: &str) -> String {
-    let look = look(names, false);
+fn new_past(names: &TableNames) -> String {
+    let (message, readable) = (message(names), readable());
     format!(
-        "{look}{without} AND m.available_at IS NULL AND m.position > ? ORDER BY m.position LIMIT ?"
+        "SELECT m.lane, 0, m.position, m.size, NULL, 1 FROM {message}
+WHERE m.lane = ? AND {readable} AND {WANTED} AND m.available_at IS NULL AND m.position > ?
+ORDER BY m.position LIMIT ?"
     )
 }
 

@@ -1,16 +1,18 @@
 //! Reading due records on PostgreSQL, all lanes in one statement.
 
+mod past;
+
 use std::sync::Arc;
 
 use outbox_core::{
-    Batch, Format, Lane, OutboxRecord, Position, ReadMark, ReadRequest, StoreError, TableNames,
-    UndecodableRow,
+    Batch, DuePlace, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError,
+    TableNames,
 };
 use sea_orm::sqlx::Row;
 use sea_orm::sqlx::postgres::PgRow;
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement, Value};
 
-use super::{LOOKED_AT, Turns, Without, first_look};
+use super::{LOOKED_AT, Turns, Without, due_behind, due_look, due_place, first_look};
 use crate::mapping::columns::{self, RECORD, STAGED};
 use crate::mapping::{Decoder, failed, unreadable};
 use crate::statement::clock::Now;
@@ -35,38 +37,40 @@ impl Read {
         db: &DatabaseConnection,
         request: &ReadRequest,
     ) -> Result<Batch, StoreError> {
-        let mut values = self.values(request).to_vec();
+        let order = self.turns.order(request);
+        let mut values = values(request, &order).to_vec();
         let mut text = &self.text;
         if !request.without.is_empty() {
             text = &self.withholding;
-            values.extend(withheld(request));
+            values.extend(withheld(request, &order));
         }
         let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, values);
         let rows = db.query_all_raw(statement).await.map_err(failed("read"))?;
         let rows: Option<Vec<&PgRow>> = rows.iter().map(|row| row.try_as_pg_row()).collect();
         batch(rows.unwrap_or_default()).ok_or_else(|| unreadable("read"))
     }
-
-    fn values(&self, request: &ReadRequest) -> [Value; 7] {
-        let order = self.turns.order(request);
-        let (lanes, floors): (Vec<i16>, Vec<i64>) =
-            order.iter().map(|read| (i16::from(read.lane.number()), read.floor.0)).unzip();
-        let known: Vec<i64> = request.known.iter().map(|position| position.0).collect();
-        [
-            lanes.into(),
-            floors.into(),
-            known.into(),
-            i64::from(request.records.get()).into(),
-            i64::try_from(request.bytes).unwrap_or(i64::MAX).into(),
-            Format::CURRENT.0.into(),
-            i64::from(first_look(request)).into(),
-        ]
-    }
 }
 
-fn withheld(request: &ReadRequest) -> [Value; 3] {
+fn values(request: &ReadRequest, order: &[LaneRead]) -> [Value; 7] {
+    let (lanes, floors): (Vec<i16>, Vec<i64>) =
+        order.iter().map(|read| (i16::from(read.lane.number()), read.floor.0)).unzip();
+    let known: Vec<i64> = request.known.iter().map(|position| position.0).collect();
+    [
+        lanes.into(),
+        floors.into(),
+        known.into(),
+        i64::from(request.records.get()).into(),
+        i64::try_from(request.bytes).unwrap_or(i64::MAX).into(),
+        Format::CURRENT.0.into(),
+        i64::from(first_look(request)).into(),
+    ]
+}
+
+fn withheld(request: &ReadRequest, order: &[LaneRead]) -> [Value; 6] {
     let Without { destinations, keys } = Without::of(request);
-    [destinations.into(), keys.into(), LOOKED_AT.into()]
+    let (due_at, behind): (Vec<i64>, Vec<i64>) = order.iter().map(due_behind).unzip();
+    let due = i64::from(due_look(request));
+    [destinations.into(), keys.into(), LOOKED_AT.into(), due_at.into(), behind.into(), due.into()]
 }
 
 /// Index of the first column that belongs to a record; those before it are about the read.
@@ -78,8 +82,14 @@ fn batch(mut rows: Vec<&PgRow>) -> Option<Batch> {
     let looked_at: Option<String> = about.try_get(1).ok()?;
     let seen: Option<i64> = about.try_get(2).ok()?;
     let mark = ReadMark::Horizon(u64::try_from(horizon).ok()?);
-    let mut batch =
-        Batch { records: vec![], undecodable: vec![], truncated: false, mark, reached: vec![] };
+    let mut batch = Batch {
+        records: vec![],
+        undecodable: vec![],
+        truncated: false,
+        mark,
+        reached: vec![],
+        due_reached: vec![],
+    };
     // Without records, the one row is there for the horizon.
     if let Some(seen) = seen {
         rows.sort_by_cached_key(|row| place(row));
@@ -91,27 +101,35 @@ fn batch(mut rows: Vec<&PgRow>) -> Option<Batch> {
         (batch.records, batch.undecodable) = (decoder.records, decoder.undecodable);
     }
     if let Some(looked_at) = looked_at {
-        batch.reached = reached(&looked_at, &batch.records, &batch.undecodable)?;
+        add_reached(&mut batch, &looked_at)?;
     }
     Some(batch)
 }
 
-/// Lanes of which the budget left nothing out.
-fn reached(
-    looked_at: &str,
-    records: &[OutboxRecord],
-    undecodable: &[UndecodableRow],
-) -> Option<Vec<(Lane, Position)>> {
-    let looked_at: Vec<(u8, usize, i64)> = serde_json::from_str(looked_at).ok()?;
+/// Of a lane that was looked at: how many records were found, how far that went, and where it ended
+/// among those that waited, unless that was their end.
+type LookedAt = (u8, usize, i64, Option<i64>, Option<i64>);
+
+/// Tells of lanes of which the budget left nothing out.
+fn add_reached(batch: &mut Batch, looked_at: &str) -> Option<()> {
     let mut read = [0; Lane::COUNT as usize];
-    let lanes = records.iter().map(|record| record.reference.lane);
-    for lane in lanes.chain(undecodable.iter().map(|row| row.reference.lane)) {
+    let lanes = batch.records.iter().map(|record| record.reference.lane);
+    for lane in lanes.chain(batch.undecodable.iter().map(|row| row.reference.lane)) {
         read[usize::from(lane.number())] += 1;
     }
-    let whole = looked_at
-        .into_iter()
-        .filter(|(lane, found, _)| read.get(usize::from(*lane)) == Some(found));
-    whole.map(|(lane, _, at)| Some((Lane::try_from(i16::from(lane)).ok()?, Position(at)))).collect()
+    for (number, found, at, due_at, due) in serde_json::from_str::<Vec<LookedAt>>(looked_at).ok()? {
+        if read.get(usize::from(number)) != Some(&found) {
+            continue;
+        }
+        let lane = Lane::try_from(i16::from(number)).ok()?;
+        batch.reached.push((lane, Position(at)));
+        let due = match due_at.zip(due) {
+            Some((due_at, due)) => due_place(due_at, due)?,
+            None => DuePlace::END,
+        };
+        batch.due_reached.push((lane, due));
+    }
+    Some(())
 }
 
 /// Where a row stands in the answer. Sorted in the statement, the rows would be copied once more.
@@ -133,15 +151,16 @@ fn place(row: &PgRow) -> (bool, Option<i16>, Option<i64>) {
 /// The horizon comes from the snapshot that the records come from, and comes also without records.
 ///
 /// With records that are withheld it is a text of its own: `$8` destinations, `$9` keys, `$10` rows of
-/// each lane that are looked at in search of others.
+/// each lane that are looked at in search of others, `$11` and `$12` the places behind which each lane
+/// is looked at among those that waited, in microseconds and by position, `$13` how many of these.
 fn read(names: &TableNames, clock: Now, withholds: bool) -> String {
     let still = clock.postgres_still();
     let message = names.quoted("message", '"');
-    let (looks, counted) = (looks(names, clock, withholds), COUNTED);
+    let looks = if withholds { past::looks(names, clock) } else { looks(names, clock) };
     let (record, columns) = (columns::list("m", &RECORD), columns::list("t", &RECORD));
-    let looked_at = if withholds { looked_at(names) } else { "NULL::text".to_owned() };
+    let looked_at = if withholds { past::looked_at(names) } else { "NULL::text".to_owned() };
     format!(
-        "WITH {looks}, {counted}
+        "WITH {looks}, {COUNTED}
 SELECT s.horizon, s.looked_at, t.seen, {columns},
     (extract(epoch FROM {still} - t.first_failed_at) * 1000000)::bigint
 FROM (
@@ -161,8 +180,7 @@ LEFT JOIN (
 }
 
 /// The two looks: where records are, how large, and which of their lane they are.
-fn looks(names: &TableNames, clock: Now, withholds: bool) -> String {
-    let look = if withholds { look_past } else { look };
+fn looks(names: &TableNames, clock: Now) -> String {
     let first = look(names, clock, "a", "", "$7");
     let behind = "AND m.available_at >= f.due_at AND m.position <> ALL(f.due)";
     let second = look(names, clock, "f", behind, "(SELECT more + 1 FROM room)");
@@ -174,7 +192,17 @@ fn looks(names: &TableNames, clock: Now, withholds: bool) -> String {
         FROM unnest($1::smallint[], $2::bigint[]) WITH ORDINALITY AS a (lane, floor, turn)
         CROSS JOIN LATERAL ({first}) r
     ) ranked WHERE rank <= $7
-), full_lane AS MATERIALIZED (
+), {ROOM}, second AS MATERIALIZED (
+    SELECT f.turn, r.*,
+        row_number() OVER (PARTITION BY f.turn ORDER BY r.available_at, r.position) + $7 AS rank
+    FROM full_lane f CROSS JOIN LATERAL ({second}) r
+    WHERE (SELECT count(*) FROM first) <= $4
+)"
+    )
+}
+
+/// What the first look leaves to the second one.
+const ROOM: &str = "full_lane AS MATERIALIZED (
     -- Lanes that may have more, and where the first look ended.
     SELECT turn, lane, max(available_at) AS due_at,
         array_agg(position) FILTER (WHERE available_at IS NOT NULL) AS due,
@@ -185,14 +213,7 @@ fn looks(names: &TableNames, clock: Now, withholds: bool) -> String {
     SELECT greatest(
         0, (2 * ($4 - (SELECT count(*) FROM first)) + count(*) - 1) / greatest(1, count(*))
     ) AS more FROM full_lane
-), second AS MATERIALIZED (
-    SELECT f.turn, r.*,
-        row_number() OVER (PARTITION BY f.turn ORDER BY r.available_at, r.position) + $7 AS rank
-    FROM full_lane f CROSS JOIN LATERAL ({second}) r
-    WHERE (SELECT count(*) FROM first) <= $4
-)"
-    )
-}
+)";
 
 /// What was seen in the order in which the budget is spent, with what it has cost so far.
 const COUNTED: &str = "counted AS (
@@ -232,54 +253,3 @@ fn look(names: &TableNames, clock: Now, of: &str, behind: &str, limit: &str) -> 
 
 const READABLE: &str = "m.position NOT IN (SELECT unnest($3::bigint[])) AND m.format <= $6
                 AND m.id <> '00000000-0000-0000-0000-000000000000'";
-
-/// As [`look`], past records that are withheld: as many rows of a lane as `$10` says, so that a long
-/// queue of them is not walked at once.
-fn look_past(names: &TableNames, clock: Now, of: &str, behind: &str, limit: &str) -> String {
-    let still = clock.postgres_still();
-    let message = names.quoted("message", '"');
-    let wanted = format!(
-        "{READABLE} AND (m.topic, coalesce(m.transport, ''))
-                    NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($8::json) p)
-                AND (m.ordering_key IS NULL OR (
-                    m.topic NOT IN (SELECT p->>0 FROM json_array_elements($8::json) p)
-                    AND (m.attempts > 0 OR (m.topic, m.ordering_key)
-                        NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($9::json) p))
-                ))"
-    );
-    format!(
-        "(
-            SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
-            WHERE m.lane = {of}.lane AND {wanted}
-                AND m.available_at <= {still} {behind}
-            ORDER BY m.available_at LIMIT {limit}
-        ) UNION ALL (
-            SELECT m.at, m.position, NULL, m.size FROM (
-                SELECT m.*, m.ctid AS at FROM {message} m
-                WHERE m.lane = {of}.lane AND m.position > {of}.floor
-                ORDER BY m.position LIMIT $10
-            ) m
-            WHERE {wanted} AND m.available_at IS NULL
-            ORDER BY m.position LIMIT {limit}
-        )"
-    )
-}
-
-/// Of each lane whose first look did not fill its share: how much it found, and how far it went.
-fn looked_at(names: &TableNames) -> String {
-    let message = names.quoted("message", '"');
-    format!(
-        "(
-            SELECT json_agg(json_build_array(
-                a.lane, (SELECT count(*) FROM first f WHERE f.lane = a.lane),
-                greatest(a.floor, coalesce(
-                    (SELECT m.position FROM {message} m WHERE m.lane = a.lane AND m.position > a.floor
-                    ORDER BY m.position OFFSET $10 - 1 LIMIT 1),
-                    (SELECT max(m.position) FROM {message} m WHERE m.lane = a.lane)
-                ))
-            ))::text
-            FROM unnest($1::smallint[], $2::bigint[]) AS a (lane, floor)
-            WHERE NOT EXISTS (SELECT FROM full_lane f WHERE f.lane = a.lane)
-        )"
-    )
-}

@@ -7,14 +7,15 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use outbox_core::{
-    Batch, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError, TableNames,
+    Batch, DuePlace, Format, Lane, LaneRead, Position, ReadMark, ReadRequest, StoreError,
+    TableNames,
 };
 use sea_orm::{
     ConnectionTrait, DatabaseConnection, DatabaseTransaction, QueryResult, TransactionTrait, Value,
 };
 
 use super::budget::{Candidate, spend};
-use super::{LOOKED_AT, Turns, Without, first_look};
+use super::{LOOKED_AT, Turns, Without, due_behind, due_look, due_place, first_look};
 use crate::mapping::columns::{self, RECORD};
 use crate::mapping::{Decoder, failed, unreadable};
 use crate::statement::clock::Now;
@@ -67,26 +68,35 @@ impl Read {
         }
         txn.commit().await.map_err(failed("read"))?;
         let Decoder { records, undecodable, .. } = decoder;
-        let reached = reached(&lanes, &found, &chosen);
-        Ok(Batch { records, undecodable, truncated, mark: ReadMark::Ordered, reached })
+        let (reached, due_reached) = reached(&lanes, &found, &chosen);
+        let mark = ReadMark::Ordered;
+        Ok(Batch { records, undecodable, truncated, mark, reached, due_reached })
     }
 }
 
+/// How far lanes were looked at, and how far among what waited.
+type Reached = (Vec<(Lane, Position)>, Vec<(Lane, DuePlace)>);
+
 /// Lanes that were looked at up to somewhere, and of which the budget left nothing out.
-fn reached(lanes: &[LaneRead], found: &[Found], chosen: &[Position]) -> Vec<(Lane, Position)> {
+fn reached(lanes: &[LaneRead], found: &[Found], chosen: &[Position]) -> Reached {
     let chosen: HashSet<&Position> = chosen.iter().collect();
     let whole = lanes.iter().zip(found).filter(|(_, found)| {
         found.candidates.iter().all(|candidate| chosen.contains(&candidate.position))
     });
-    whole.filter_map(|(read, found)| Some((read.lane, found.reached?))).collect()
+    let told = whole.filter_map(|(read, found)| {
+        let (reached, due_reached) = found.reached?;
+        Some(((read.lane, reached), (read.lane, due_reached)))
+    });
+    told.unzip()
 }
 
 /// What one lane has.
 #[derive(Debug)]
 struct Found {
     candidates: Vec<Candidate>,
-    /// How far the lane was looked at, if all is among the candidates that is there so far.
-    reached: Option<Position>,
+    /// How far the lane was looked at, also among those that waited, if all is among the candidates
+    /// that is there so far.
+    reached: Option<(Position, DuePlace)>,
 }
 
 /// Looks for records that are due, in one snapshot.
@@ -133,6 +143,7 @@ impl Look<'_> {
             text = &self.read.withholding;
             let Without { destinations, keys } = Without::of(self.request);
             values.extend([destinations.into(), keys.into(), LOOKED_AT.into()]);
+            values.push(i64::from(due_look(self.request)).into());
         }
         let found = self.txn.query_all_raw(statement(text, values)).await;
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
@@ -148,13 +159,14 @@ fn candidates(names: &TableNames) -> String {
     let message = names.quoted("message", '"');
     let due = list(&message, &format!("{MINE} AND {DUE}"));
     let new = list(&message, &format!("{MINE} AND {NEW}"));
-    format!("SELECT {due}, {new}, NULL FROM json_each(?1) AS l ORDER BY l.key")
+    format!("SELECT {due}, {new}, NULL, NULL FROM json_each(?1) AS l ORDER BY l.key")
 }
 
 /// As [`candidates`], past records that are withheld: `?6` destinations, `?7` keys, `?8` rows of each
-/// lane that are looked at, so that a long queue of them is not walked at once.
+/// lane that are looked at and `?9` of those that waited, so that a long queue is not walked at once.
 ///
-/// The third column is how far that went.
+/// The third column is how far that went, the fourth where it ended among those that waited, if there
+/// may be more of them.
 fn candidates_past(names: &TableNames) -> String {
     let message = names.quoted("message", '"');
     let pairs = |list: &str| {
@@ -170,18 +182,28 @@ fn candidates_past(names: &TableNames) -> String {
             AND (m.attempts > 0 OR (m.topic, m.ordering_key) NOT IN ({keys}))
         ))"
     );
-    let part = format!(
-        "(SELECT lane, position, id, format, topic, transport, ordering_key, attempts, available_at,
-                revision, size
-            FROM {message} WHERE lane = json_extract(l.value, '$[0]')
-            AND position > json_extract(l.value, '$[1]') ORDER BY position LIMIT ?8)"
-    );
-    let due = list(&message, &format!("{mine} AND {DUE}"));
+    let [waited, part] = [
+        "available_at <= ?3 AND (available_at, position)
+            > (json_extract(l.value, '$[2]'), json_extract(l.value, '$[3]'))
+            ORDER BY available_at, position LIMIT ?9",
+        "position > json_extract(l.value, '$[1]') ORDER BY position LIMIT ?8",
+    ]
+    .map(|rows| {
+        format!(
+            "(SELECT lane, position, id, format, topic, transport, ordering_key, attempts,
+                available_at, revision, size
+            FROM {message} WHERE lane = json_extract(l.value, '$[0]') AND {rows})"
+        )
+    });
+    let due = list(&waited, &format!("{mine} AND {DUE}"));
     let new = list(&part, &format!("{mine} AND {NEW}"));
     let reached = format!(
         "coalesce((SELECT max(p.position) FROM {part} AS p), json_extract(l.value, '$[1]'))"
     );
-    format!("SELECT {due}, {new}, {reached} FROM json_each(?1) AS l ORDER BY l.key")
+    let due_reached = format!(
+        "(SELECT json_array(p.available_at, p.position) FROM {waited} AS p LIMIT 1 OFFSET ?9 - 1)"
+    );
+    format!("SELECT {due}, {new}, {reached}, {due_reached} FROM json_each(?1) AS l ORDER BY l.key")
 }
 
 const MINE: &str = "m.lane = json_extract(l.value, '$[0]') AND m.format <= ?4
@@ -227,12 +249,25 @@ fn in_order(lane: &QueryResult, rows: usize) -> Result<Found, StoreError> {
     };
     let candidates: Vec<Candidate> = both.take(rows).map(candidate).collect();
     let reached: Option<i64> = lane.try_get_by_index(2).map_err(failed("read"))?;
-    let reached = reached.filter(|_| candidates.len() < rows).map(Position);
-    Ok(Found { candidates, reached })
+    let due_reached: Option<String> = lane.try_get_by_index(3).map_err(failed("read"))?;
+    let due_reached = match due_reached {
+        Some(text) => ending(&text).ok_or_else(|| unreadable("read"))?,
+        None => DuePlace::END,
+    };
+    let reached = reached.filter(|_| candidates.len() < rows);
+    Ok(Found { candidates, reached: reached.map(|at| (Position(at), due_reached)) })
+}
+
+fn ending(text: &str) -> Option<DuePlace> {
+    let (micros, position) = serde_json::from_str(text).ok()?;
+    due_place(micros, position)
 }
 
 fn json_lanes(lanes: &[LaneRead]) -> String {
-    json_list(lanes, |text, read| _ = write!(text, "[{},{}]", read.lane, read.floor))
+    json_list(lanes, |text, read| {
+        let (due_at, due) = due_behind(read);
+        _ = write!(text, "[{},{},{due_at},{due}]", read.lane, read.floor);
+    })
 }
 
 fn json_positions(positions: &[Position]) -> String {

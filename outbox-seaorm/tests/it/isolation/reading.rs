@@ -50,7 +50,7 @@ impl Window {
 
     fn request(&self, lane: Lane) -> ReadRequest {
         ReadRequest {
-            lanes: vec![LaneRead { lane, floor: self.floor }],
+            lanes: vec![LaneRead::new(lane, self.floor)],
             known: self.known.clone(),
             without: Vec::new(),
             records: NonZeroU32::new(100).unwrap(),

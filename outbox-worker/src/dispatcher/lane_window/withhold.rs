@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use outbox_core::{KeyRef, Position, Withheld};
 
-use super::{Known, LaneWindow};
+use super::{Known, LaneWindow, hides};
 use crate::dispatcher::destinations::Destination;
 use crate::dispatcher::held::{Entry, Held};
 use crate::dispatcher::key_queue::KeyQueue;
@@ -15,8 +15,12 @@ impl LaneWindow {
     /// What was left out until now and is wanted again is read from where its records begin.
     pub(in crate::dispatcher) fn withhold(&mut self, destinations: &[Withheld]) {
         let keys = &self.keys;
+        let hidden: Vec<Position> =
+            self.claims.undue().filter(|at| hides(&self.left_out, keys, *at)).collect();
         let again = self.left_out.keep(|withheld| stays(withheld, keys, destinations));
         if let Some(floor) = again {
+            let round = self.due.look_before();
+            self.claims.look_again(round, |position| hidden.contains(&position));
             self.floor = self.floor.min(floor);
             self.read_to = self.read_to.min(floor);
             // What stays left out may have been hidden by what is wanted again, from there on: the

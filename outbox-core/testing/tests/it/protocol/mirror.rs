@@ -146,7 +146,7 @@ impl Mirror {
     ) -> Result<(), Difference> {
         let window = window(before, worker, lane);
         let request = ReadRequest {
-            lanes: vec![LaneRead { lane: Lane::new(lane).unwrap(), floor: window.floor }],
+            lanes: vec![LaneRead::new(Lane::new(lane).unwrap(), window.floor)],
             known: window.left_out().into_iter().collect(),
             without: Vec::new(),
             records: NonZeroU32::MAX,
