@@ -82,13 +82,15 @@ pub async fn a_heartbeat_is_seen_by_every_store(fixture: &dyn StoreFixture) {
 pub async fn a_heartbeat_tells_how_many_lanes_are_free(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
     let free = async || heartbeat(fixture, &worker(Some(0), HOUR)).await.free;
-    outbox.lease(10, SHORT).await;
+    // Long enough for what is asked before its end.
+    let time = SHORT * 20;
+    outbox.lease(10, time).await;
     let leases = outbox.lease(20, HOUR).await;
 
     let held = free().await;
     outbox.release(&leases[..4]).await;
     let given_back = free().await;
-    fixture.pass(SHORT * 2).await;
+    fixture.pass(time).await;
     let run_out = free().await;
 
     assert_eq!((held, given_back, run_out), (34, 38, 48));
