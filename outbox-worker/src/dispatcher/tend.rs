@@ -1,5 +1,6 @@
 //! Leasing, renewing, sharing and handing over lanes.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -182,11 +183,10 @@ impl Desk {
         let mine = |window: &&mut LaneWindow| window.lease == lease;
         let Some(window) = self.lanes.get_mut(&lease.lane).filter(mine) else { return };
         let freed = window.take_claims(&state.claimed);
-        let still_awaited = window.awaited();
-        gone.retain(|awaited| {
-            let waits = state.waiting.iter().any(|waiting| waiting.head == awaited.1);
-            !waits && still_awaited.contains(awaited)
-        });
+        let waiting: HashSet<Position> = state.waiting.iter().map(|waiting| waiting.head).collect();
+        let still_awaited: HashSet<Position> =
+            window.awaited().into_iter().map(|(_, position)| position).collect();
+        gone.retain(|(_, at)| !waiting.contains(at) && still_awaited.contains(at));
         if freed {
             self.expect_due(lease.lane, Duration::ZERO);
         }
