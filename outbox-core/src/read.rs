@@ -49,7 +49,8 @@ impl DuePlace {
 /// A read takes no lock and writes nothing; the lease of each lane is what makes it exclusive.
 #[derive(Clone, Debug)]
 pub struct ReadRequest {
-    /// The lanes and where each starts.
+    /// The lanes and where each starts. Where the bytes do not suffice for a record of each, the first
+    /// ones have theirs: whoever reads again names them in another order.
     pub lanes: Vec<LaneRead>,
     /// Positions that the caller knows already; they are left out and count for nothing.
     pub known: Vec<Position>,
@@ -57,7 +58,7 @@ pub struct ReadRequest {
     pub without: Vec<Withheld>,
     /// Most records in the answer.
     pub records: NonZeroU32,
-    /// Most bytes in the answer, by the stored size. Each lane with records still gives one.
+    /// Most bytes in the answer, by the stored size. A record that is larger is read alone.
     pub bytes: u64,
 }
 

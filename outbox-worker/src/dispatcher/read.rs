@@ -26,8 +26,6 @@ pub(super) struct ReadTicket {
     reader: usize,
     due_only: bool,
     withholds: bool,
-    /// Whether lanes were left for the next read.
-    is_part: bool,
     begun: Instant,
     lanes: Vec<(LaneRead, LeaseToken)>,
 }
@@ -61,39 +59,13 @@ impl ReadTicket {
 pub(super) struct Reader {
     pub(super) pace: Pace,
     running: bool,
-    /// Number of the lane to begin with where not all are read at once.
-    from: u8,
-    /// Bytes of the largest record of late.
-    largest: usize,
-    /// How many lanes were read since one had anything.
-    barren: usize,
 }
 
 impl Reader {
     pub(super) fn new(idle_poll: Duration) -> Self {
-        Self { pace: Pace::new(idle_poll), running: false, from: 0, largest: LARGE, barren: 0 }
-    }
-
-    /// Remembers how large records are. Says whether the lanes that were left may have some: once
-    /// all of them in turn had none, the next read is of all at once.
-    fn saw(&mut self, ticket: &ReadTicket, batch: &Batch) -> bool {
-        let sizes = batch.records.iter().map(|record| record.message.size());
-        match sizes.max() {
-            Some(largest) => {
-                self.largest = largest.max(self.largest / 4 * 3);
-                self.barren = 0;
-            }
-            None => self.barren += ticket.lanes.len(),
-        }
-        if self.barren >= usize::from(Lane::COUNT) {
-            self.largest = 0;
-        }
-        ticket.is_part && self.largest > 0
+        Self { pace: Pace::new(idle_poll), running: false }
     }
 }
-
-/// What a record may be until some were seen: as much as lets the first read be of all lanes.
-const LARGE: usize = 64 * 1024;
 
 /// Due records that are read even when memory is full. A failed record holds back its whole key, so
 /// what waits behind it must not keep it from being read again.
@@ -157,7 +129,7 @@ impl Desk {
         let Some((records, due_only)) = self.room() else {
             return self.readers[reader].pace.wait_for_room();
         };
-        let (chosen, is_part) = self.choose_lanes(now, reader, parts);
+        let chosen = self.choose_lanes(now, reader, parts);
         let destinations: Vec<Withheld> = self.destinations.withheld().collect();
         let mut without: HashSet<Withheld> = HashSet::new();
         for lane in &chosen {
@@ -166,7 +138,7 @@ impl Desk {
             without.extend(window.withheld().cloned());
         }
         let (withholds, begun, lanes) = (!without.is_empty(), now, Vec::new());
-        let mut ticket = ReadTicket { reader, due_only, withholds, is_part, begun, lanes };
+        let mut ticket = ReadTicket { reader, due_only, withholds, begun, lanes };
         let mut known = Vec::new();
         let mut lanes = Vec::new();
         for lane in chosen {
@@ -194,24 +166,15 @@ impl Desk {
         });
     }
 
-    /// The lanes of the next read, and whether others are left for the one after it.
-    ///
-    /// Each lane gives a record, however large. So there are only as many lanes in a read as there is
-    /// room for the largest record of late, and reads go through them in turn.
-    fn choose_lanes(&mut self, now: Instant, reader: usize, parts: usize) -> (Vec<Lane>, bool) {
+    /// The lanes of the next read, beginning anywhere: where records are too large for one of each lane,
+    /// those that come first have theirs.
+    fn choose_lanes(&self, now: Instant, reader: usize, parts: usize) -> Vec<Lane> {
         let mine = |lane: &Lane| usize::from(lane.number()) % parts == reader;
         let open = self.lanes.iter().filter(|(lane, window)| mine(lane) && window.may_be_read(now));
         let mut lanes: Vec<Lane> = open.map(|(lane, _)| *lane).collect();
-        let Reader { from, largest, .. } = self.readers[reader];
-        let bytes = usize::try_from(self.parts.settings.read_bytes).unwrap_or(usize::MAX);
-        let most = (bytes / largest.max(1)).max(1);
-        let is_part = lanes.len() > most;
-        if is_part {
-            lanes.sort_by_key(|lane| (lane.number() < from, *lane));
-            self.readers[reader].from = lanes[most].number();
-            lanes.truncate(most);
-        }
-        (lanes, is_part)
+        let first = fastrand::usize(..lanes.len().max(1));
+        lanes.rotate_left(first);
+        lanes
     }
 
     /// Lets go of what cannot be sent now if half of the memory is taken.
@@ -257,7 +220,7 @@ impl Desk {
         self.reading.worked(&self.parts);
         let (records, took) = (batch.records.len(), ticket.begun.elapsed());
         self.parts.measure(&Measurement::Read { records, took });
-        let mut fresh = self.readers[ticket.reader].saw(&ticket, &batch);
+        let mut fresh = false;
         // A read that left out the new records says nothing about them, nor about late commits.
         let mark = if ticket.due_only { ReadMark::Unknown } else { batch.mark };
         let looks = ticket.looks(&batch);

@@ -11,6 +11,7 @@ mod dispatcher_delivery;
 mod dispatcher_due;
 mod dispatcher_flow;
 mod dispatcher_idle;
+mod dispatcher_large;
 mod dispatcher_lease;
 mod dispatcher_logs;
 mod dispatcher_measures;

@@ -62,7 +62,8 @@ macro_rules! store_conformance {
                 an_answer_that_holds_everything_was_not_cut
                 a_full_lane_leaves_room_for_the_others
                 the_byte_budget_cuts_a_lane_to_a_prefix
-                each_lane_gives_one_record_whatever_its_size
+                the_byte_budget_holds_for_all_lanes_together
+                a_record_larger_than_the_byte_budget_is_read_alone
                 reading_on_finds_every_record_once
                 a_read_changes_nothing
                 keys_that_share_a_lane_are_both_read

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_core::{Lane, LaneRead, OutboxRecord, Position, ReadRequest};
+use outbox_core::{Lane, LaneRead, OutboxRecord, Position, ReadRequest, StagedMessage};
 
 use super::fixture::StoreFixture;
 use super::outbox::{Outbox, ids, only, references, sorted, staged_ids};
@@ -242,18 +242,33 @@ pub async fn the_byte_budget_cuts_a_lane_to_a_prefix(fixture: &dyn StoreFixture)
     assert!(batch.truncated);
 }
 
-/// A record larger than the budget of bytes is read nevertheless, one in each lane.
-pub async fn each_lane_gives_one_record_whatever_its_size(fixture: &dyn StoreFixture) {
+/// The budget of bytes holds for all lanes together, and is spent on one record of each lane first.
+pub async fn the_byte_budget_holds_for_all_lanes_together(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
-    let (first, second) = strangers();
-    let messages: Vec<_> =
-        [&first, &second, &first, &second].into_iter().map(|key| sized(key, 1000)).collect();
+    let messages = two_in_each_lane();
     outbox.stage(messages.clone()).await;
-    let request = ReadRequest { bytes: 1, ..Outbox::read_request() };
+    let size = u64::try_from(messages[0].message.size()).unwrap();
+    let request = ReadRequest { bytes: 2 * size + size / 2, ..Outbox::read_request() };
 
     let batch = outbox.read_as(&request).await;
 
     assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(&messages[..2])));
+    assert!(batch.truncated);
+}
+
+/// A record larger than the budget of bytes is read nevertheless, but no other with it.
+pub async fn a_record_larger_than_the_byte_budget_is_read_alone(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let messages = two_in_each_lane();
+    outbox.stage(messages.clone()).await;
+    let lanes = [&messages[1], &messages[0]].map(|staged| staged.message.lane());
+    let from_start = |lane| LaneRead { lane, floor: Position(0) };
+    let lanes = lanes.map(from_start).to_vec();
+    let request = ReadRequest { lanes, bytes: 1, ..Outbox::read_request() };
+
+    let batch = outbox.read_as(&request).await;
+
+    assert_eq!(ids(&batch.records), staged_ids(&messages[1..2]), "the lane that was named first");
     assert!(batch.truncated);
 }
 
@@ -343,6 +358,12 @@ pub async fn what_is_staged_later_is_read_later(fixture: &dyn StoreFixture) {
     let record = outbox.read_one().await;
 
     assert_eq!(record.reference.id, staged.message.id);
+}
+
+/// Records of the same size, in turn in one lane and in another.
+fn two_in_each_lane() -> Vec<StagedMessage> {
+    let (first, second) = strangers();
+    [&first, &second, &first, &second].into_iter().map(|key| sized(key, 1000)).collect()
 }
 
 fn count(records: u32) -> NonZeroU32 {

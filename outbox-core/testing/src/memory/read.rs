@@ -20,6 +20,7 @@ impl State {
     pub(super) fn read(&self, request: &ReadRequest, now: DateTime<Utc>) -> Batch {
         let known = request.known.iter().copied().collect();
         let mut ranked: Vec<(usize, &Row)> = Vec::new();
+        // In the order in which they are asked for, which the sort by rank keeps.
         for lane in &request.lanes {
             let due = self.due_in(*lane, &known, now).into_iter();
             let end = self.look_ends_at(*lane, request);
@@ -33,7 +34,7 @@ impl State {
         }
         // Rank by rank over all lanes, so that the budget cuts each lane to a prefix and a full
         // lane does not push the others out.
-        ranked.sort_by_key(|(rank, row)| (*rank, row.place().0));
+        ranked.sort_by_key(|(rank, _)| *rank);
         let kept = within_budget(&ranked, request);
         let truncated = kept < ranked.len();
 
@@ -131,16 +132,16 @@ fn is_behind(place: DuePlace, read: LaneRead, request: &ReadRequest) -> bool {
     request.without.is_empty() || read.due_behind.is_none_or(|behind| place > behind)
 }
 
-/// How many of the ranked rows fit: each lane's first one always does by size.
+/// How many of the ranked rows fit: the first one always does by size.
 fn within_budget(ranked: &[(usize, &Row)], request: &ReadRequest) -> usize {
     let most = usize::try_from(request.records.get()).unwrap_or(usize::MAX);
     let mut bytes = 0_u64;
-    let fits = |(rank, row): &&(usize, &Row)| {
+    let fits = |(place, (_, row)): &(usize, &(usize, &Row))| {
         let size = u64::try_from(row.record.message.size()).unwrap_or(u64::MAX);
         bytes = bytes.saturating_add(size);
-        *rank == 0 || bytes <= request.bytes
+        *place == 0 || bytes <= request.bytes
     };
-    ranked.iter().take(most).take_while(fits).count()
+    ranked.iter().take(most).enumerate().take_while(fits).count()
 }
 
 fn is_withheld(row: &Row, without: &[Withheld]) -> bool {

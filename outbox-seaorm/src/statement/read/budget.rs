@@ -11,16 +11,16 @@ pub(super) struct Candidate {
 
 /// Takes from each lane a prefix of its candidates, rank by rank over all lanes.
 ///
-/// The first record of a lane is taken whatever its size.
+/// The first record of all is taken whatever its size.
 pub(super) fn spend(lanes: &[&[Candidate]], request: &ReadRequest) -> Vec<Position> {
     let most = usize::try_from(request.records.get()).unwrap_or(usize::MAX);
     let longest = lanes.iter().map(|lane| lane.len()).max().unwrap_or_default();
-    let by_rank = (0..longest)
-        .flat_map(|rank| lanes.iter().filter_map(move |lane| Some((rank, lane.get(rank)?))));
+    let by_rank = (0..longest).flat_map(|rank| lanes.iter().filter_map(move |lane| lane.get(rank)));
     let mut bytes = 0_u64;
-    let fits = |(rank, candidate): &(usize, &Candidate)| {
+    let fits = |(place, candidate): &(usize, &Candidate)| {
         bytes = bytes.saturating_add(candidate.size);
-        *rank == 0 || bytes <= request.bytes
+        *place == 0 || bytes <= request.bytes
     };
-    by_rank.take(most).take_while(fits).map(|(_, candidate)| candidate.position).collect()
+    let taken = by_rank.take(most).enumerate().take_while(fits);
+    taken.map(|(_, candidate)| candidate.position).collect()
 }

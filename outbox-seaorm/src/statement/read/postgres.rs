@@ -10,7 +10,7 @@ use outbox_core::{
 };
 use sea_orm::sqlx::Row;
 use sea_orm::sqlx::postgres::PgRow;
-use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement, Value};
+use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, QueryResult, Statement, Value};
 
 use super::{LOOKED_AT, Turns, Without, due_behind, due_look, due_place, first_look};
 use crate::mapping::columns::{self, RECORD, STAGED};
@@ -46,8 +46,7 @@ impl Read {
         }
         let statement = Statement::from_sql_and_values(DbBackend::Postgres, text, values);
         let rows = db.query_all_raw(statement).await.map_err(failed("read"))?;
-        let rows: Option<Vec<&PgRow>> = rows.iter().map(|row| row.try_as_pg_row()).collect();
-        batch(rows.unwrap_or_default()).ok_or_else(|| unreadable("read"))
+        batch(rows).ok_or_else(|| unreadable("read"))
     }
 }
 
@@ -76,8 +75,8 @@ fn withheld(request: &ReadRequest, order: &[LaneRead]) -> [Value; 6] {
 /// Index of the first column that belongs to a record; those before it are about the read.
 const FIRST: usize = 3;
 
-fn batch(mut rows: Vec<&PgRow>) -> Option<Batch> {
-    let about = rows.first()?;
+fn batch(mut rows: Vec<QueryResult>) -> Option<Batch> {
+    let about = rows.first()?.try_as_pg_row()?;
     let horizon: i64 = about.try_get(0).ok()?;
     let looked_at: Option<String> = about.try_get(1).ok()?;
     let seen: Option<i64> = about.try_get(2).ok()?;
@@ -92,12 +91,13 @@ fn batch(mut rows: Vec<&PgRow>) -> Option<Batch> {
     };
     // Without records, the one row is there for the horizon.
     if let Some(seen) = seen {
-        rows.sort_by_cached_key(|row| place(row));
-        let mut decoder = Decoder::for_rows(rows.len());
-        for row in &rows {
-            decoder.add(*row, FIRST);
-        }
+        rows.sort_by_cached_key(|row| row.try_as_pg_row().map(place));
         batch.truncated = usize::try_from(seen).ok()? > rows.len();
+        let mut decoder = Decoder::for_rows(rows.len());
+        // Each row goes as soon as it is copied, or all of them would be in memory twice.
+        for row in rows {
+            decoder.add(row.try_as_pg_row()?, FIRST);
+        }
         (batch.records, batch.undecodable) = (decoder.records, decoder.undecodable);
     }
     if let Some(looked_at) = looked_at {
@@ -173,7 +173,7 @@ LEFT JOIN (
         -- Fenced in: joined freely, a plan made while the table is empty may scan it whole.
         SELECT {record} FROM {message} m WHERE m.ctid = k.at OFFSET 0
     ) r
-    WHERE k.place <= $4 AND (k.bytes <= $5 OR k.rank = 1)
+    WHERE k.place <= $4 AND (k.bytes <= $5 OR k.place = 1)
         AND k.rank <= $7 + (SELECT more FROM room)
 ) t ON true"
     )
