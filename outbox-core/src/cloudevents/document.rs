@@ -4,9 +4,12 @@ use base64::prelude::{BASE64_STANDARD, Engine};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use super::extensions::{Extensions, filled, json, time};
+use super::extensions::{Extensions, filled, sized_json, time};
 use super::{text, traceparent};
 use crate::message::OutboxMessage;
+
+/// Room for the names of the members and what has a fixed length.
+const FRAME: usize = 512;
 
 pub(super) const MEDIA_TYPE: &str = "application/cloudevents+json";
 
@@ -39,7 +42,7 @@ struct Data<'a> {
 
 /// The message as one JSON document, of characters that survive the delivery to a queue.
 pub(crate) fn document(message: &OutboxMessage) -> String {
-    json(&CloudEvent {
+    let document = CloudEvent {
         specversion: "1.0",
         id: message.id.to_string(),
         source: &message.source,
@@ -50,7 +53,9 @@ pub(crate) fn document(message: &OutboxMessage) -> String {
         extensions: Extensions::of(message),
         traceparent: traceparent(message),
         data: data(message),
-    })
+    };
+    // A third more is what base64 takes.
+    sized_json(&document, message.size() / 3 * 4 + FRAME)
 }
 
 fn data(message: &OutboxMessage) -> Data<'_> {

@@ -54,9 +54,16 @@ pub(super) fn time(message: &OutboxMessage) -> String {
 }
 
 /// The value as JSON that holds only characters which survive the delivery to a queue.
-#[expect(clippy::expect_used, reason = "writing texts and numbers to memory cannot fail")]
 pub(super) fn json(value: &impl Serialize) -> String {
-    let text = serde_json::to_string(value).expect("texts and numbers are JSON");
+    sized_json(value, 128)
+}
+
+/// As [`json`], of about so many bytes: a large one that outgrows its place is in memory twice.
+#[expect(clippy::expect_used, reason = "writing texts and numbers to memory cannot fail")]
+pub(super) fn sized_json(value: &impl Serialize, bytes: usize) -> String {
+    let mut text = Vec::with_capacity(bytes);
+    serde_json::to_writer(&mut text, value).expect("texts and numbers are JSON");
+    let text = String::from_utf8(text).expect("JSON is text");
     // JSON escapes the control characters but not these two, which stand only inside its strings.
     if !text.contains(['\u{fffe}', '\u{ffff}']) {
         return text;

@@ -45,6 +45,11 @@ impl WrappedMessage {
         &self.body
     }
 
+    /// The body alone.
+    pub fn into_body(self) -> String {
+        self.body
+    }
+
     /// The message attributes, ten at most.
     pub fn attributes(&self) -> impl Iterator<Item = (&str, &str)> {
         self.attributes.iter()

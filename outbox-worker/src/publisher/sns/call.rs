@@ -21,7 +21,7 @@ pub(crate) struct Call<'a> {
     pub(crate) client: &'a Client,
     pub(crate) concurrency: NonZeroUsize,
     pub(crate) time: TimeLeft,
-    pub(crate) waiting: VecDeque<Request>,
+    pub(crate) waiting: VecDeque<Request<'a>>,
     pub(crate) verdicts: Verdicts,
 }
 
@@ -77,7 +77,7 @@ impl TimeLeft {
     }
 }
 
-async fn timed(request: Request, client: &Client) -> (Answer, Duration) {
+async fn timed<'a>(request: Request<'a>, client: &Client) -> (Answer<'a>, Duration) {
     let begun = Instant::now();
     let answer = request.send(client).await;
     (answer, begun.elapsed())

@@ -46,10 +46,9 @@ impl SnsEntry {
     }
 
     /// The entry of a request, under this id.
-    pub(crate) fn to_request(&self, id: usize) -> Result<PublishBatchRequestEntry, BuildError> {
+    pub(crate) fn into_request(self, id: usize) -> Result<PublishBatchRequestEntry, BuildError> {
         let mut entry = PublishBatchRequestEntry::builder()
             .id(id.to_string())
-            .message(self.body())
             .set_message_group_id(self.group_id().map(str::to_owned))
             .set_message_deduplication_id(self.deduplication_id().map(str::to_owned));
         for (name, value) in self.attributes() {
@@ -59,6 +58,6 @@ impl SnsEntry {
                 .build()?;
             entry = entry.message_attributes(name, value);
         }
-        entry.build()
+        entry.message(self.0.into_body()).build()
     }
 }

@@ -84,7 +84,11 @@ impl SnsPublisher {
     }
 
     /// Wraps and packs the messages; those that cannot be sent have their verdict at once.
-    fn requests(&self, messages: &[OutboxMessage], verdicts: &mut Verdicts) -> VecDeque<Request> {
+    fn requests<'a>(
+        &self,
+        messages: &'a [OutboxMessage],
+        verdicts: &mut Verdicts,
+    ) -> VecDeque<Request<'a>> {
         let mut topics: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         for (place, message) in messages.iter().enumerate() {
             topics.entry(&message.topic).or_default().push(place);
@@ -103,12 +107,12 @@ impl SnsPublisher {
 }
 
 /// The messages at these places, all for one topic, in as few requests as may be.
-fn packed(
+fn packed<'a>(
     topic: &Arc<SnsTopic>,
-    messages: &[OutboxMessage],
+    messages: &'a [OutboxMessage],
     places: &[usize],
     verdicts: &mut Verdicts,
-) -> Vec<Request> {
+) -> Vec<Request<'a>> {
     let mut entries = Vec::with_capacity(places.len());
     for &place in places {
         match SnsEntry::new(&messages[place], topic) {
@@ -120,7 +124,7 @@ fn packed(
     pack(&sizes, topic.profile().limit())
         .into_iter()
         .map(|together| together.into_iter().filter_map(|index| entries[index].take()).collect())
-        .map(|entries| Request::new(Arc::clone(topic), entries))
+        .map(|entries| Request::new(Arc::clone(topic), messages, entries))
         .collect()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_sdk_sns::Client;
 use aws_sdk_sns::operation::publish_batch::PublishBatchOutput;
 use aws_sdk_sns::types::{BatchResultErrorEntry, PublishBatchResultEntry};
-use outbox_core::{Failure, FailureKind, Receipt};
+use outbox_core::{Failure, FailureKind, OutboxMessage, Receipt};
 
 use super::classify::classify_entry;
 use super::entry::SnsEntry;
@@ -21,32 +21,41 @@ const HALVED: usize = 5;
 
 /// Messages for one topic that fit into one request, each with its place in the call.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct Request<'a> {
     topic: Arc<SnsTopic>,
+    /// All of the call.
+    messages: &'a [OutboxMessage],
+    places: Vec<usize>,
+    /// Handed over when it is sent: kept for the rare split, they would double what is under way.
     entries: Vec<(usize, SnsEntry)>,
 }
 
 /// What became of a request.
 #[derive(Debug)]
-pub(crate) enum Answer {
+pub(crate) enum Answer<'a> {
     /// Each message has its verdict.
     Complete(Vec<(usize, Verdict)>),
     /// Nothing was published, and smaller requests can tell why.
-    Split(Vec<Request>),
+    Split(Vec<Request<'a>>),
 }
 
-impl Request {
-    pub(crate) fn new(topic: Arc<SnsTopic>, entries: Vec<(usize, SnsEntry)>) -> Self {
-        Self { topic, entries }
+impl<'a> Request<'a> {
+    pub(crate) fn new(
+        topic: Arc<SnsTopic>,
+        messages: &'a [OutboxMessage],
+        entries: Vec<(usize, SnsEntry)>,
+    ) -> Self {
+        let places = entries.iter().map(|(place, _)| *place).collect();
+        Self { topic, messages, places, entries }
     }
 
-    pub(crate) async fn send(self, client: &Client) -> Answer {
+    pub(crate) async fn send(mut self, client: &Client) -> Answer<'a> {
         match self.attempt(client).await {
             Ok(output) => Answer::Complete(self.reconcile(&output)),
-            Err(refusal) if refusal.class.splits() && self.entries.len() > 1 => {
+            Err(refusal) if refusal.class.splits() && self.places.len() > 1 => {
                 tracing::debug!(
                     topic = self.topic.arn(),
-                    messages = self.entries.len(),
+                    messages = self.places.len(),
                     "batch refused whole, trying smaller ones"
                 );
                 Answer::Split(self.split())
@@ -55,9 +64,10 @@ impl Request {
         }
     }
 
-    async fn attempt(&self, client: &Client) -> Result<PublishBatchOutput, Refusal> {
+    async fn attempt(&mut self, client: &Client) -> Result<PublishBatchOutput, Refusal> {
+        let entries = std::mem::take(&mut self.entries).into_iter();
         let entries: Result<Vec<_>, _> =
-            self.entries.iter().map(|(place, entry)| entry.to_request(*place)).collect();
+            entries.map(|(place, entry)| entry.into_request(place)).collect();
         let entries = entries.map_err(|error| Refusal::unbuilt(&error))?;
         client
             .publish_batch()
@@ -85,7 +95,7 @@ impl Request {
                 (None, None) => Err(unclear("SNS says nothing about the message")),
             }
         };
-        let reconciled = self.entries.iter().map(|(place, _)| (*place, verdict(*place))).collect();
+        let reconciled = self.places.iter().map(|place| (*place, verdict(*place))).collect();
 
         let strangers = taken.len() + failed.len();
         if strangers > 0 {
@@ -103,18 +113,17 @@ impl Request {
 
     /// This failure for each of its messages.
     pub(crate) fn all_fail(&self, failure: &Failure) -> Vec<(usize, Verdict)> {
-        self.entries.iter().map(|(place, _)| (*place, Err(failure.clone()))).collect()
+        self.places.iter().map(|place| (*place, Err(failure.clone()))).collect()
     }
 
     fn split(self) -> Vec<Self> {
-        let size = if self.entries.len() > HALVED { self.entries.len().div_ceil(2) } else { 1 };
-        let mut rest = self.entries.into_iter().peekable();
-        let mut parts = Vec::new();
-        while rest.peek().is_some() {
-            let entries = rest.by_ref().take(size).collect();
-            parts.push(Self::new(Arc::clone(&self.topic), entries));
-        }
-        parts
+        let size = if self.places.len() > HALVED { self.places.len().div_ceil(2) } else { 1 };
+        let wrap = |&place: &usize| {
+            // It could be wrapped before, so it can now.
+            Some((place, SnsEntry::new(&self.messages[place], &self.topic).ok()?))
+        };
+        let parts = self.places.chunks(size).map(|places| places.iter().filter_map(wrap).collect());
+        parts.map(|entries| Self::new(Arc::clone(&self.topic), self.messages, entries)).collect()
     }
 }
 
