@@ -1,9 +1,10 @@
 //! What a worker knows of one lane that it holds.
 
 mod extent;
+mod stamps;
 mod withhold;
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use outbox_core::{
@@ -20,12 +21,16 @@ use super::due_walk::DueWalk;
 use super::held::{Entry, Held};
 use super::key_queue::{Admission, KeyQueue};
 use super::left_out::LeftOut;
+use stamps::Stamps;
 
 /// A record that is queued, in flight, or whose outcome is not written yet.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     bytes: usize,
+    /// It waited for an instant.
     due: bool,
+    /// It failed before, or may have.
+    tried: bool,
 }
 
 /// The answer to a read, as far as it concerns one lane.
@@ -61,7 +66,7 @@ pub(super) struct LaneWindow {
     cursor: Position,
     /// Up to where the lane is read, but for what is withheld.
     read_to: Position,
-    stamps: VecDeque<(u64, Position)>,
+    stamps: Stamps,
     reading: bool,
     /// The floor was moved back while a read was under way, whose answer then proves nothing.
     rewound: bool,
@@ -103,7 +108,7 @@ impl LaneWindow {
             floor: Position(0),
             cursor: Position(0),
             read_to: Position(0),
-            stamps: VecDeque::new(),
+            stamps: Stamps::default(),
             reading: false,
             rewound: false,
             exhausted: false,
@@ -187,13 +192,15 @@ impl LaneWindow {
         let (token, read_at) = (self.lease.token, Instant::now());
         let mut fresh = Vec::with_capacity(answer.records.len() + answer.undecodable.len());
         for record in answer.records {
-            let due = record.available_at.is_some();
-            if self.hold(record.reference.position, record.message.size(), due) {
+            let (due, tried) = (record.available_at.is_some(), record.attempts > 0);
+            let known = Known { bytes: record.message.size(), due, tried };
+            if self.hold(record.reference.position, known) {
                 fresh.push(Entry::Record(Held { record, token, read_at }));
             }
         }
         let broken = answer.undecodable.into_iter();
-        let broken = broken.filter(|row| self.hold(row.reference.position, 0, true));
+        let unknown = Known { bytes: 0, due: true, tried: true };
+        let broken = broken.filter(|row| self.hold(row.reference.position, unknown));
         fresh.extend(broken.map(|row| Entry::Broken(row, token)));
         fresh.sort_by_key(Entry::position);
         fresh
@@ -225,9 +232,8 @@ impl LaneWindow {
 
     /// A transaction with this number began to write after `cursor` had been read.
     pub(super) fn stamp(&mut self, number: u64, cursor: Position) {
-        let newer = self.stamps.back().is_none_or(|(_, last)| *last < cursor);
-        if newer && self.floor < cursor {
-            self.stamps.push_back((number, cursor));
+        if self.floor < cursor {
+            self.stamps.add(number, cursor);
         }
     }
 
@@ -328,40 +334,24 @@ impl LaneWindow {
         self.deadline.saturating_duration_since(now) >= reserve
     }
 
-    fn hold(&mut self, position: Position, bytes: usize, due: bool) -> bool {
+    fn hold(&mut self, position: Position, known: Known) -> bool {
         if self.known.contains_key(&position) {
             return false;
         }
-        self.known.insert(position, Known { bytes, due });
-        self.held_bytes += bytes;
+        self.known.insert(position, known);
+        self.held_bytes += known.bytes;
         true
     }
 
     fn advance(&mut self, seen: Position, mark: ReadMark) {
         let decided = match mark {
             ReadMark::Ordered => Some(self.cursor),
-            ReadMark::Horizon(horizon) => self.decided_below(horizon, seen),
+            ReadMark::Horizon(horizon) => self.stamps.decided_below(horizon, seen),
             ReadMark::Unknown => None,
         };
         if let Some(decided) = decided {
             self.floor = self.floor.max(decided.min(seen));
         }
-    }
-
-    /// The last cursor below which no transaction is open; a stamp stays until all below its cursor
-    /// was seen.
-    fn decided_below(&mut self, horizon: u64, seen: Position) -> Option<Position> {
-        let mut decided = None;
-        while let Some((number, cursor)) = self.stamps.front()
-            && *number <= horizon
-        {
-            decided = Some(*cursor);
-            if *cursor > seen {
-                break;
-            }
-            self.stamps.pop_front();
-        }
-        decided
     }
 }
 

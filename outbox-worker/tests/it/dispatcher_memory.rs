@@ -5,7 +5,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::time::Duration;
 
 use outbox_core::{EventId, FailureKind, Lane, OutboxMessage, Schedule};
-use outbox_testing::{CommitOrder, SentMessage, Times};
+use outbox_testing::{CommitOrder, MemoryStore, SentMessage, Times};
 
 use crate::rig::{Rig, failure, message, ordered};
 
@@ -319,4 +319,47 @@ async fn a_scheduled_record_that_failed_and_an_earlier_one_do_not_wait_for_each_
     rig.until_empty().await;
 
     worker.stop().await;
+}
+
+/// Keys of one lane, each with a head that fails once and is then due in a minute.
+fn stage_failed_heads(rig: &Rig) -> Vec<(String, EventId)> {
+    let lane = Lane::of_key("orders", "waits");
+    let mine = |key: &String| Lane::of_key("orders", key) == lane;
+    let keys = (0..).map(|number: u32| number.to_string()).filter(mine).take(QUEUE);
+    let heads: Vec<(String, EventId)> =
+        keys.map(|key| (key.clone(), rig.store.stage(ordered("orders", &key)).id)).collect();
+    let mut later = failure(FailureKind::Transient);
+    later.retry_after = Some(Duration::from_mins(1));
+    let ids: Vec<EventId> = heads.iter().map(|(_, id)| *id).collect();
+    for id in ids {
+        rig.publisher.fail_when(move |message| message.id == id, Times::First(1), later.clone());
+    }
+    heads
+}
+
+/// They are due, so that no read leaves them out because it has seen them before.
+#[tokio::test(start_paused = true)]
+async fn scheduled_records_behind_failed_heads_hold_back_no_other() {
+    for commits in COMMITS {
+        let rig = rig(commits);
+        let heads = stage_failed_heads(&rig);
+        let worker = rig.start();
+        let failed = |store: &MemoryStore| store.pending().iter().all(|one| one.attempts > 0);
+        rig.until("failures", failed).await;
+        let soon = Schedule::After(Duration::from_secs(1));
+        let follow = |key: &String| rig.store.stage_for(ordered("orders", key), soon).id;
+        let followers: Vec<EventId> = heads.iter().map(|(key, _)| follow(key)).collect();
+        rig.pass(Duration::from_secs(5)).await;
+
+        let others = stage(&rig, || message("open"), OTHERS);
+        let sent = rig.accepted(OTHERS).await;
+        rig.until_empty().await;
+
+        assert_eq!(sorted(sent), sorted(others));
+        for ((_, head), follower) in heads.into_iter().zip(followers) {
+            let places = order(&rig, &[head, follower]);
+            assert!(places.is_sorted(), "{commits:?}: {places:?}");
+        }
+        worker.stop().await;
+    }
 }

@@ -50,3 +50,4 @@ mod publisher_topics;
 mod rig;
 mod settings;
 mod simulation;
+mod stamps;

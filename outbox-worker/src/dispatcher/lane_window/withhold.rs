@@ -102,10 +102,10 @@ impl LaneWindow {
     }
 }
 
-/// Whether a record that is let go of comes back only when it is wanted again: one that was scheduled
-/// or tried before would come straight back.
+/// Whether a record that is let go of comes back only when it is wanted again: one that was tried
+/// before would come straight back, though its key is left out.
 fn stays_away(known: &BTreeMap<Position, Known>, position: Position) -> bool {
-    known.get(&position).is_some_and(|known| !known.due)
+    known.get(&position).is_some_and(|known| !known.tried)
 }
 
 /// Whether reads go on leaving this out.
