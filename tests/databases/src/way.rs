@@ -165,6 +165,6 @@ async fn forward(
 async fn stands_still(frozen: &mut watch::Receiver<bool>) {
     if frozen.wait_for(|frozen| *frozen).await.is_err() {
         // The way is gone, so nobody can freeze it any more.
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

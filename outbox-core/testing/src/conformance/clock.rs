@@ -124,7 +124,7 @@ pub async fn a_renewed_lease_ends_so_long_after_its_renewal(fixture: &dyn StoreF
 pub async fn a_lane_is_an_orphan_a_microsecond_after_a_lease(fixture: &dyn StoreFixture) {
     let outbox = Outbox::holding_all(fixture).await;
     outbox.release(&outbox.leases).await;
-    let orphans = LeaseRequest { orphans: true, ..outbox.lease_request(0, HOUR) };
+    let orphans = LeaseRequest { orphans: Some(HOUR), ..outbox.lease_request(0, HOUR) };
 
     outbox.pass(HOUR).await;
     let before = outbox.lease_as(&orphans).await;
@@ -193,6 +193,7 @@ async fn heartbeat(outbox: &Outbox<'_>) -> Fleet {
         version: "0.1.0".to_owned(),
         max_format: Format::CURRENT,
         topics: Vec::new(),
+        lacks: Vec::new(),
         wants_lanes: Some(1),
         alive_for: HOUR,
     };

@@ -262,7 +262,7 @@ pub async fn a_record_larger_than_the_byte_budget_is_read_alone(fixture: &dyn St
     let messages = two_in_each_lane();
     outbox.stage(messages.clone()).await;
     let lanes = [&messages[1], &messages[0]].map(|staged| staged.message.lane());
-    let from_start = |lane| LaneRead { lane, floor: Position(0) };
+    let from_start = |lane| LaneRead::new(lane, Position(0));
     let lanes = lanes.map(from_start).to_vec();
     let request = ReadRequest { lanes, bytes: 1, ..Outbox::read_request() };
 
