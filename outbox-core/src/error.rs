@@ -112,7 +112,8 @@ pub enum TextFault {
 pub enum StoreErrorKind {
     /// Another transaction was in the way; the call may be repeated.
     Conflict,
-    /// The stored data is not what this version can read.
+    /// The stored data is not what this version can read, or the database refuses what a call would
+    /// write.
     Corrupt,
     /// The caller's mistake, found before any statement.
     InvalidArgument,
@@ -120,6 +121,9 @@ pub enum StoreErrorKind {
     PermissionDenied,
     /// The server takes no writes.
     ReadOnly,
+    /// The database refuses the call for a reason that lies neither in its data nor in the list here,
+    /// such as a statement that a proxy or a changed table made invalid; nothing took effect.
+    Refused,
     /// Tables are missing or of another shape.
     SchemaMissing,
     /// The database did not answer. A write may have happened.
@@ -134,6 +138,7 @@ impl StoreErrorKind {
             Self::InvalidArgument => "invalid argument",
             Self::PermissionDenied => "the database role lacks a permission",
             Self::ReadOnly => "the database is read-only",
+            Self::Refused => "the database refused the statement",
             Self::SchemaMissing => "outbox tables are missing or outdated",
             Self::Unavailable => "the database did not answer",
         }

@@ -13,9 +13,9 @@ mod postgres;
 #[cfg(any(feature = "mysql", feature = "postgres"))]
 mod privileges;
 mod probe;
+mod sessions;
 #[cfg(feature = "sqlite")]
 mod sqlite;
-mod writable;
 
 use std::fmt;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use outbox_core::{
     StoreError, StoreErrorKind, TableNames, WorkerCard, WorkerId,
 };
 use sea_orm::{DatabaseConnection, DbBackend};
-use writable::Writable;
+use sessions::Sessions;
 
 /// The records of one outbox in PostgreSQL, SQLite, MariaDB or MySQL.
 ///
@@ -46,7 +46,7 @@ use writable::Writable;
 pub struct SeaOrmStore {
     dialect: Arc<dyn Dialect>,
     tables: TableNames,
-    writable: Writable,
+    sessions: Sessions,
 }
 
 /// What a database does for the store.
@@ -196,7 +196,7 @@ impl SeaOrmStore {
         tables: TableNames,
         clock: Option<Arc<dyn Clock>>,
     ) -> Result<Self, StoreError> {
-        let writable = Writable::of(&db);
+        let sessions = Sessions::of(&db);
         let dialect: Arc<dyn Dialect> = match db.get_database_backend() {
             #[cfg(feature = "mysql")]
             DbBackend::MySql => Arc::new(mysql::MySqlStore::new(db, &tables, clock)),
@@ -209,7 +209,7 @@ impl SeaOrmStore {
             #[cfg(all(feature = "mysql", feature = "postgres", feature = "sqlite"))]
             _ => return Err(refuse("there is no outbox store for this database")),
         };
-        Ok(Self { dialect, tables, writable })
+        Ok(Self { dialect, tables, sessions })
     }
 
     /// Checks once, before work begins, that the outbox's tables are there and that the
@@ -250,7 +250,7 @@ impl fmt::Debug for SeaOrmStore {
 #[async_trait]
 impl OutboxStore for SeaOrmStore {
     async fn lease(&self, request: &LeaseRequest) -> Result<Vec<LaneLease>, StoreError> {
-        self.writable.during(self.dialect.lease(request)).await
+        self.sessions.during(self.dialect.lease(request)).await
     }
 
     async fn renew(
@@ -261,21 +261,21 @@ impl OutboxStore for SeaOrmStore {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        self.writable.during(self.dialect.renew(leases, lease)).await
+        self.sessions.during(self.dialect.renew(leases, lease)).await
     }
 
     async fn release(&self, leases: &[LaneLease]) -> Result<(), StoreError> {
         if leases.is_empty() {
             return Ok(());
         }
-        self.writable.during(self.dialect.release(leases)).await
+        self.sessions.during(self.dialect.release(leases)).await
     }
 
     async fn acquired(&self, leases: &[LaneLease]) -> Result<Vec<LaneState>, StoreError> {
         if leases.is_empty() {
             return Ok(Vec::new());
         }
-        self.writable.during(self.dialect.acquired(leases)).await
+        self.sessions.during(self.dialect.acquired(leases)).await
     }
 
     async fn mark_suspect(
@@ -283,23 +283,23 @@ impl OutboxStore for SeaOrmStore {
         lease: &LaneLease,
         record: Option<RecordRef>,
     ) -> Result<bool, StoreError> {
-        self.writable.during(self.dialect.mark_suspect(lease, record)).await
+        self.sessions.during(self.dialect.mark_suspect(lease, record)).await
     }
 
     async fn read(&self, request: &ReadRequest) -> Result<Batch, StoreError> {
-        self.writable.during(self.dialect.read(request)).await
+        self.sessions.during(self.dialect.read(request)).await
     }
 
     async fn settle(&self, outcomes: &[Outcome]) -> Result<Settled, StoreError> {
-        self.writable.during(self.dialect.settle(outcomes)).await
+        self.sessions.during(self.dialect.settle(outcomes)).await
     }
 
     async fn stats(&self) -> Result<OutboxStats, StoreError> {
-        self.writable.during(self.dialect.stats()).await
+        self.sessions.during(self.dialect.stats()).await
     }
 
     async fn heartbeat(&self, worker: &WorkerCard) -> Result<Fleet, StoreError> {
-        self.writable.during(self.dialect.heartbeat(worker)).await
+        self.sessions.during(self.dialect.heartbeat(worker)).await
     }
 }
 
@@ -313,15 +313,15 @@ impl RecordClaims for SeaOrmStore {
         owner: WorkerId,
         lease: LeaseTime,
     ) -> Result<Result<RecordClaim, ClaimRefused>, StoreError> {
-        self.writable.during(self.dialect.try_claim(record, owner, lease)).await
+        self.sessions.during(self.dialect.try_claim(record, owner, lease)).await
     }
 
     async fn renew_claim(&self, claim: &RecordClaim, lease: LeaseTime) -> Result<bool, StoreError> {
-        self.writable.during(self.dialect.renew_claim(claim, lease)).await
+        self.sessions.during(self.dialect.renew_claim(claim, lease)).await
     }
 
     async fn complete_claim(&self, claim: &RecordClaim) -> Result<bool, StoreError> {
-        self.writable.during(self.dialect.complete_claim(claim)).await
+        self.sessions.during(self.dialect.complete_claim(claim)).await
     }
 
     async fn fail_claim(
@@ -330,6 +330,6 @@ impl RecordClaims for SeaOrmStore {
         failure: &Failure,
         delay: Duration,
     ) -> Result<bool, StoreError> {
-        self.writable.during(self.dialect.fail_claim(claim, failure, delay)).await
+        self.sessions.during(self.dialect.fail_claim(claim, failure, delay)).await
     }
 }

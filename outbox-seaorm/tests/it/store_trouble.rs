@@ -7,7 +7,7 @@ use outbox_core::{OutboxStore, StoreErrorKind, TableNames, WorkerCard};
 use outbox_seaorm::{PoolOptions, SeaOrmStore, connect};
 use sea_orm::{ConnectionTrait, DatabaseConnection, TransactionTrait};
 
-use crate::database::{on_postgres, on_sqlite, rows};
+use crate::database::{on_mariadb, on_postgres, on_sqlite, rows};
 use crate::store_errors::chain;
 use crate::store_fixture::{Outbox, published};
 use crate::store_fleet::card;
@@ -156,6 +156,58 @@ async fn a_file_that_is_no_database_any_more_is_corrupt_on_sqlite() {
         let error = connect(&outbox.database.url, options()).await.unwrap_err();
 
         assert_eq!(error.kind(), StoreErrorKind::Corrupt, "{}", chain(&error));
+    })
+    .await;
+}
+
+/// As behind a pooler that gives a session to somebody else in between.
+#[tokio::test]
+async fn a_statement_that_a_session_forgot_is_refused_and_the_next_one_works_on_postgres() {
+    on_postgres(|database| async move {
+        let outbox = Outbox::new(database);
+        let leases = outbox.lease(1).await;
+        let records = outbox.fill(0, 2).await;
+        let db = connect(&outbox.database.url, options()).await.unwrap();
+        let store = store(db.clone());
+        store.settle(&published(&leases[0], &records[..1])).await.unwrap();
+        db.execute_unprepared("DEALLOCATE ALL").await.unwrap();
+        let outcomes = published(&leases[0], &records[1..]);
+
+        let error = store.settle(&outcomes).await.unwrap_err();
+        let attempts: i32 = outbox.value("SELECT attempts FROM outbox_message").await;
+        let settled = store.settle(&outcomes).await.unwrap();
+
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{}", chain(&error));
+        assert!(chain(&error).contains("26000"), "{}", chain(&error));
+        assert_eq!(attempts, 0);
+        assert_eq!(settled.applied, records[1..]);
+    })
+    .await;
+}
+
+/// What was published and cannot be settled at the moment is no failure of its record.
+#[tokio::test]
+async fn a_refusal_that_is_not_about_data_marks_no_record_on_mariadb() {
+    on_mariadb(|database| async move {
+        let outbox = Outbox::new(database);
+        let leases = outbox.lease(1).await;
+        let records = outbox.fill(0, 3).await;
+        outbox
+            .run(
+                "CREATE TRIGGER refuse BEFORE DELETE ON outbox_message FOR EACH ROW
+                 SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = 1665, MESSAGE_TEXT = 'binary log'",
+            )
+            .await;
+        let outcomes = published(&leases[0], &records);
+
+        let error = outbox.store.settle(&outcomes).await.unwrap_err();
+        outbox.run("DROP TRIGGER refuse").await;
+        let attempts: i32 = outbox.value("SELECT MAX(attempts) FROM outbox_message").await;
+        let settled = outbox.settle(&outcomes).await;
+
+        assert_eq!(error.kind(), StoreErrorKind::Refused, "{}", chain(&error));
+        assert_eq!(attempts, 0);
+        assert_eq!(settled.applied, records);
     })
     .await;
 }

@@ -83,7 +83,7 @@ fn refused(operation: &'static str, refusal: &dyn DatabaseError) -> StoreError {
     if let Some((kind, cause)) = sqlite::refusal(refusal) {
         return because(kind, operation, cause);
     }
-    because(StoreErrorKind::Corrupt, operation, "an unknown refusal".to_owned())
+    because(StoreErrorKind::Refused, operation, "an unknown refusal".to_owned())
 }
 
 fn because(kind: StoreErrorKind, operation: &'static str, cause: String) -> StoreError {

@@ -41,41 +41,51 @@ const DEADLOCK: u16 = 1213;
 
 fn kind(error: &MySqlDatabaseError) -> StoreErrorKind {
     match error.number() {
-        // The database, a table, a column or an index is not there.
-        1049 | 1051 | 1054 | 1146 | 1176 => StoreErrorKind::SchemaMissing,
+        // The database, a table, a column or an index is not there, or a column of ours is not the
+        // only one that has no default.
+        1049 | 1051 | 1054 | 1146 | 1176 | 1364 => StoreErrorKind::SchemaMissing,
         // The server, its storage or the transaction is read-only.
         1290 | 1792 | 1836 => StoreErrorKind::ReadOnly,
         1044 | 1045 | 1130 | 1142 | 1143 | 1227 | 1370 | 1698 => StoreErrorKind::PermissionDenied,
-        // A row that changed, a lock or a statement that took too long (two numbers each on the two
-        // servers), a statement that was ended: rolled back for sure.
-        1020 | 1205 | 1317 | 1969 | 3024 | 3572 => StoreErrorKind::Conflict,
-        // Storage, memory and connections that are used up or broken, a server that starts or ends.
-        1021
-        | 1026
-        | 1028
-        | 1030
-        | 1037
-        | 1038
-        | 1040
-        | 1041
-        | 1047
-        | 1053
-        | 1077..=1080
-        | 1114
-        | 1135
-        | 1152
-        | 1153..=1161
-        | 1180
-        | 1184
-        | 1203
-        | 1226
-        | 1461
-        | 1927
-        | 2006
-        | 2013
-        | 4031 => StoreErrorKind::Unavailable,
+        // A row or a table that changed, a lock or a statement that took too long (two numbers each
+        // on the two servers), a statement that was ended: rolled back for sure.
+        1020 | 1205 | 1317 | 1412 | 1969 | 3024 | 3572 => StoreErrorKind::Conflict,
+        number if is_unavailable(number) => StoreErrorKind::Unavailable,
+        // A row that is too large, text that a column cannot hold, a constraint: without a class of
+        // their own on one of the two servers.
+        1118 | 1366 | 3819 | 4025 => StoreErrorKind::Corrupt,
         _ => by_class(error.code().unwrap_or_default()),
     }
+}
+
+/// Storage, memory and connections that are used up or broken, a server that starts or ends.
+const fn is_unavailable(number: u16) -> bool {
+    matches!(
+        number,
+        1021 | 1026
+            | 1028
+            | 1030
+            | 1037
+            | 1038
+            | 1040
+            | 1041
+            | 1047
+            | 1053
+            | 1077..=1080
+            | 1114
+            | 1135
+            | 1152
+            | 1153..=1161
+            | 1180
+            | 1184
+            | 1203
+            | 1226
+            | 1461
+            | 1927
+            | 2006
+            | 2013
+            | 4031
+    )
 }
 
 fn by_class(code: &str) -> StoreErrorKind {
@@ -83,7 +93,11 @@ fn by_class(code: &str) -> StoreErrorKind {
         "08" => StoreErrorKind::Unavailable,
         "28" => StoreErrorKind::PermissionDenied,
         "40" | "70" => StoreErrorKind::Conflict,
-        _ => StoreErrorKind::Corrupt,
+        // Values, constraints, triggers that signal.
+        "22" | "23" | "45" => StoreErrorKind::Corrupt,
+        // Among them a prepared statement that is to be prepared again, and a binary log that does
+        // not take what the statement does.
+        _ => StoreErrorKind::Refused,
     }
 }
 
@@ -93,6 +107,7 @@ fn text(kind: StoreErrorKind, error: &MySqlDatabaseError) -> String {
     match kind {
         StoreErrorKind::Conflict
         | StoreErrorKind::ReadOnly
+        | StoreErrorKind::Refused
         | StoreErrorKind::SchemaMissing
         | StoreErrorKind::Unavailable
             // Resources of a user: the message names the user.

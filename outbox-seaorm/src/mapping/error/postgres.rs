@@ -12,8 +12,13 @@ pub(super) fn refusal(error: &dyn DatabaseError) -> Option<(StoreErrorKind, Stri
 
 fn kind(code: &str) -> StoreErrorKind {
     match code {
-        // A table, column, schema, function or the database itself is not there.
-        "3D000" | "3F000" | "42703" | "42704" | "42883" | "42P01" => StoreErrorKind::SchemaMissing,
+        // A damaged page or index entry, which the other records of a call need not share.
+        "XX001" | "XX002" => StoreErrorKind::Corrupt,
+        // A table, column, schema, function or the database itself is not there, or a table lacks a
+        // key or has columns of another type.
+        "3D000" | "3F000" | "42703" | "42704" | "42804" | "42809" | "42883" | "42P01" | "42P10" => {
+            StoreErrorKind::SchemaMissing
+        }
         "25006" => StoreErrorKind::ReadOnly,
         "42501" => StoreErrorKind::PermissionDenied,
         // Serialization, deadlock, a lock or statement that took too long: rolled back for sure.
@@ -29,7 +34,10 @@ fn by_class(code: &str) -> StoreErrorKind {
         // No connection, an end nobody knows, no resources, shut down, trouble of the system.
         "08" | "40" | "53" | "57" | "58" => StoreErrorKind::Unavailable,
         "28" => StoreErrorKind::PermissionDenied,
-        _ => StoreErrorKind::Corrupt,
+        // Values, constraints, check options, sizes that depend on values, triggers that raise.
+        "21" | "22" | "23" | "44" | "54" | "P0" => StoreErrorKind::Corrupt,
+        // Among them statements that a pooler or a changed table made invalid: 0A000, 26000, 42P05.
+        _ => StoreErrorKind::Refused,
     }
 }
 

@@ -25,10 +25,13 @@ fn kind(code: u32, message: &str) -> StoreErrorKind {
             StoreErrorKind::SchemaMissing
         }
         3 | 23 => StoreErrorKind::PermissionDenied, // PERM, AUTH
-        5 | 6 => StoreErrorKind::Conflict,          // BUSY, LOCKED
-        8 => StoreErrorKind::ReadOnly,              // READONLY
+        // BUSY, LOCKED; SCHEMA, which changed again and again while the statement was prepared
+        5 | 6 | 17 => StoreErrorKind::Conflict,
+        8 => StoreErrorKind::ReadOnly, // READONLY
         // NOMEM, INTERRUPT, IOERR, FULL, CANTOPEN, PROTOCOL
         7 | 9 | 10 | 13 | 14 | 15 => StoreErrorKind::Unavailable,
-        _ => StoreErrorKind::Corrupt,
+        // CORRUPT, TOOBIG, CONSTRAINT, MISMATCH, NOTADB
+        11 | 18 | 19 | 20 | 26 => StoreErrorKind::Corrupt,
+        _ => StoreErrorKind::Refused,
     }
 }

@@ -1,4 +1,4 @@
-//! Leaving a server that takes no writes any more.
+//! Leaving sessions that refuse calls for as long as they live.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,19 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use outbox_core::{StoreError, StoreErrorKind};
 use sea_orm::DatabaseConnection;
 
-/// Replaces a pool's connections after a write was refused because the server takes none.
+/// Replaces a pool's connections after one refused a call for a reason that may be its own.
 ///
 /// After a failover a session may be with a server that was the primary, or have begun while the new
-/// one was not writable yet. It stays read-only for as long as it lives, and pools keep sessions.
+/// one was not writable yet: it stays read-only. A pooler or a changed table leaves a session with
+/// prepared statements that are none any more. Either stays so for as long as the session lives, and
+/// pools keep sessions.
 #[derive(Clone)]
-pub(super) struct Writable {
+pub(super) struct Sessions {
     db: DatabaseConnection,
     refused: Arc<AtomicBool>,
 }
 
-impl Writable {
+impl Sessions {
     pub(super) fn of(db: &DatabaseConnection) -> Self {
         Self { db: db.clone(), refused: Arc::default() }
     }
@@ -34,7 +36,8 @@ impl Writable {
             crate::connect::close_idle(&self.db);
         }
         let answer = call.await;
-        if matches!(&answer, Err(error) if error.kind() == StoreErrorKind::ReadOnly) {
+        let kind = answer.as_ref().err().map(StoreError::kind);
+        if matches!(kind, Some(StoreErrorKind::ReadOnly | StoreErrorKind::Refused)) {
             self.refused.store(true, Ordering::Relaxed);
         }
         answer
@@ -42,8 +45,8 @@ impl Writable {
 }
 
 /// Without the pool, which may show where it connects to.
-impl fmt::Debug for Writable {
+impl fmt::Debug for Sessions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Writable").finish_non_exhaustive()
+        f.debug_struct("Sessions").finish_non_exhaustive()
     }
 }
