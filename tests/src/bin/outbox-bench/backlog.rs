@@ -16,14 +16,26 @@ pub(crate) async fn make_floor_table(pool: &PgPool) -> Done<()> {
 
 /// Empties the table, fills it and leaves no work behind for the timed part.
 pub(crate) async fn fill(pool: &PgPool, table: &str, events: Events, lanes: Lanes) -> Done<()> {
-    let lane = match lanes {
-        Lanes::All => "((hashint8(i)::bigint & 2147483647) % 64)::smallint",
-        Lanes::One => "0::smallint",
-    };
     let truncate = format!("TRUNCATE {table}");
-    let insert = insert(table, events, lane);
-    let vacuum = format!("VACUUM ANALYZE {table}");
-    session::run(pool, &[&truncate, &insert, &vacuum, "CHECKPOINT"]).await
+    session::run(pool, &[&truncate, &insert(table, events, lanes.sql())]).await?;
+    settle_down(pool, table).await
+}
+
+/// Empties the outbox, dead letters and parked keys with it.
+pub(crate) async fn empty(pool: &PgPool) -> Done<()> {
+    let truncate = "TRUNCATE outbox_message, outbox_dead_letter, outbox_parked, outbox_parked_key";
+    session::run(pool, &[truncate]).await
+}
+
+/// Adds events to the outbox, all of one topic.
+pub(crate) async fn add(pool: &PgPool, topic: &str, events: Events) -> Done<()> {
+    let insert = insert("outbox_message", events, Lanes::All.sql());
+    session::run(pool, &[&insert.replace("'orders',", &format!("'{topic}',"))]).await
+}
+
+/// Leaves no work behind for the timed part.
+pub(crate) async fn settle_down(pool: &PgPool, table: &str) -> Done<()> {
+    session::run(pool, &[&format!("VACUUM ANALYZE {table}"), "CHECKPOINT"]).await
 }
 
 /// How many events, and how long their payloads are.
@@ -45,6 +57,16 @@ impl Events {
 pub(crate) enum Lanes {
     All,
     One,
+}
+
+impl Lanes {
+    /// The lane of event `i`.
+    const fn sql(self) -> &'static str {
+        match self {
+            Self::All => "((hashint8(i)::bigint & 2147483647) % 64)::smallint",
+            Self::One => "0::smallint",
+        }
+    }
 }
 
 fn insert(table: &str, Events { count, bytes }: Events, lane: &str) -> String {

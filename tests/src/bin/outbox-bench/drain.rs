@@ -9,8 +9,9 @@ use outbox_core::{
     BatchLimit, OutboxMessage, OutboxStore, PublishOutcomes, Publisher, Receipt, TableNames,
 };
 use outbox_seaorm::SeaOrmStore;
-use outbox_worker::{CancellationToken, Dispatcher};
+use outbox_worker::{CancellationToken, Dispatcher, Drained, Figures};
 use sea_orm::sqlx::PgPool;
+use tokio::task::JoinHandle;
 
 use crate::backlog::{self, Events, Lanes};
 use crate::figure::Figure;
@@ -59,26 +60,46 @@ async fn timed(events: u32, drain: impl Future<Output = Done<u64>>) -> Done<f64>
 }
 
 async fn dispatcher(url: &str, pool: &PgPool, events: u32) -> Done<u64> {
-    let work: Arc<dyn OutboxStore> = Arc::new(SeaOrmStore::new(
-        session::worker(url, CONNECTIONS).await?,
-        TableNames::default(),
-    )?);
-    let control: Arc<dyn OutboxStore> = Arc::new(SeaOrmStore::new(
-        session::worker(url, NonZeroU32::MIN).await?,
-        TableNames::default(),
-    )?);
-    let dispatcher = Dispatcher::builder(work, Arc::new(AtOnce)).control(control).build()?;
-    let figures = dispatcher.figures();
-    let shutdown = CancellationToken::new();
-    let running = tokio::spawn(dispatcher.run(shutdown.clone()));
-    while figures.published() < u64::from(events) {
+    let worker = Worker::start(url, Arc::new(AtOnce)).await?;
+    while worker.figures.published() < u64::from(events) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    shutdown.cancel();
-    running.await?;
+    let published = worker.stop().await?;
     let left: i64 =
         sea_orm::sqlx::query_scalar("SELECT count(*) FROM outbox_message").fetch_one(pool).await?;
-    Ok(figures.published() - u64::try_from(left)?)
+    Ok(published - u64::try_from(left)?)
+}
+
+/// A dispatcher that runs, with connections as the worker binary has them.
+pub(crate) struct Worker {
+    figures: Arc<Figures>,
+    shutdown: CancellationToken,
+    running: JoinHandle<Drained>,
+}
+
+impl Worker {
+    pub(crate) async fn start(url: &str, publisher: Arc<dyn Publisher>) -> Done<Self> {
+        let work: Arc<dyn OutboxStore> = Arc::new(SeaOrmStore::new(
+            session::worker(url, CONNECTIONS).await?,
+            TableNames::default(),
+        )?);
+        let control: Arc<dyn OutboxStore> = Arc::new(SeaOrmStore::new(
+            session::worker(url, NonZeroU32::MIN).await?,
+            TableNames::default(),
+        )?);
+        let dispatcher = Dispatcher::builder(work, publisher).control(control).build()?;
+        let figures = dispatcher.figures();
+        let shutdown = CancellationToken::new();
+        let running = tokio::spawn(dispatcher.run(shutdown.clone()));
+        Ok(Self { figures, shutdown, running })
+    }
+
+    /// Ends it, and says how many records it has published and settled.
+    pub(crate) async fn stop(self) -> Done<u64> {
+        self.shutdown.cancel();
+        self.running.await?;
+        Ok(self.figures.published())
+    }
 }
 
 /// A broker that takes everything at once, ten messages in a call as SNS does.

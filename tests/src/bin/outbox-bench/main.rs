@@ -1,14 +1,16 @@
 //! What the outbox costs and what it reaches, beside raw SQL in the same run.
 //!
 //! `outbox-bench stage` measures transactions that stage one event, `outbox-bench drain` a worker that
-//! empties a backlog, and `outbox-bench memory` how much memory the worker takes. Each rate is the
-//! median of interleaved rounds and stands beside a floor of the same run, since machines are shared
-//! and noisy: quote the ratios.
+//! empties a backlog, `outbox-bench fairness` what one troubled topic costs the others, and
+//! `outbox-bench memory` how much memory the worker takes. Each rate is the median of interleaved
+//! rounds and stands beside a floor of the same run, since machines are shared and noisy: quote the
+//! ratios.
 
 #![expect(clippy::print_stdout, reason = "a program that prints its figures")]
 
 mod backlog;
 mod drain;
+mod fairness;
 mod figure;
 mod floors;
 mod memory;
@@ -41,6 +43,8 @@ struct Arguments {
 enum What {
     /// A worker that empties a backlog, over two floors.
     Drain(DrainOptions),
+    /// A worker whose healthy topic stands behind a troubled one, over the healthy one alone.
+    Fairness(FairnessOptions),
     /// The worker binary beside this one, sending a backlog to SNS: the most memory it takes.
     Memory(MemoryOptions),
     /// Transactions with one event, over the same without and over raw sqlx.
@@ -53,6 +57,19 @@ struct DrainOptions {
     #[arg(long, default_value_t = 200_000)]
     events: u32,
     /// Rounds of each variant, after one that warms up.
+    #[arg(long, default_value_t = 3)]
+    rounds: usize,
+}
+
+#[derive(Args, Clone, Copy, Debug)]
+struct FairnessOptions {
+    /// Healthy records.
+    #[arg(long, default_value_t = 40_000)]
+    events: u32,
+    /// Records of the troubled topic, all of them staged before.
+    #[arg(long, default_value_t = 200_000)]
+    troubled: u32,
+    /// Rounds of each kind of trouble.
     #[arg(long, default_value_t = 3)]
     rounds: usize,
 }
@@ -85,6 +102,7 @@ async fn main() -> Done<()> {
     let arguments = Arguments::parse();
     let figures = match arguments.what {
         What::Drain(options) => drain::measure(&arguments.database_url, options).await?,
+        What::Fairness(options) => fairness::measure(&arguments.database_url, options).await?,
         What::Memory(options) => memory::measure(&arguments.database_url, options).await?,
         What::Stage(options) => stage::measure(&arguments.database_url, options).await?,
     };
