@@ -1,5 +1,6 @@
 //! The calls that a worker and an application make again and again, and what each of them costs.
 
+use std::collections::HashMap;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -143,9 +144,9 @@ impl Hot {
             let reading = self.store.read(&due_only);
             let batch = round.call("read on in what is due again", DUE_LOOK, reading).await;
             assert!(batch.is_empty() && batch.due_reached.len() == 64);
-            for (read, (lane, place)) in due_only.lanes.iter_mut().zip(batch.due_reached) {
-                assert_eq!(read.lane, lane);
-                read.due_behind = Some(place);
+            let reached: HashMap<_, _> = batch.due_reached.into_iter().collect();
+            for read in &mut due_only.lanes {
+                read.due_behind = Some(reached[&read.lane]);
             }
         }
         round.costs

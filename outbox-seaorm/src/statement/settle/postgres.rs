@@ -123,6 +123,7 @@ fn any(names: &TableNames, clock: Now) -> String {
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     let (columns, from_park) = (columns::moved(), columns::moved_from("p", &[]));
     let moved = columns::moved_from("m", &[]);
+    let failing = failing(&message, &now);
     format!(
         "WITH {held}, asked AS MATERIALIZED (
     SELECT h.lane, u.* FROM held h
@@ -133,13 +134,7 @@ fn any(names: &TableNames, clock: Now) -> String {
     WHERE {unclaimed}
 ), published AS (
     DELETE FROM {message} m USING asked a WHERE a.ending = 0 AND {SAME} RETURNING a.nth, a.lane
-), failed AS (
-    UPDATE {message} m SET attempts = m.attempts + 1, revision = m.revision + 1,
-        available_at = {now} + a.delay * interval '1 microsecond',
-        first_failed_at = coalesce(m.first_failed_at, {now}),
-        last_error = a.note
-    FROM asked a WHERE a.ending = 1 AND {SAME} RETURNING a.nth, a.lane
-), {dead}, {behind}, parking AS (
+), failed AS ({failing}), {dead}, {behind}, parking AS (
     DELETE FROM {message} m USING asked a, behind b
     WHERE a.ending = 4 AND a.nth = b.nth AND {SAME} AND (b.topic, b.ordering_key) IN (
         SELECT topic, ordering_key FROM closed UNION ALL SELECT topic, ordering_key FROM closing
@@ -155,6 +150,18 @@ fn any(names: &TableNames, clock: Now) -> String {
 SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM (
         SELECT nth FROM done UNION ALL SELECT nth FROM parking
     ) applied), pg_current_xact_id()::text::bigint"
+    )
+}
+
+fn failing(message: &str, now: &str) -> String {
+    format!(
+        "
+    UPDATE {message} m SET attempts = m.attempts + 1, revision = m.revision + 1,
+        available_at = {now} + a.delay * interval '1 microsecond',
+        first_failed_at = coalesce(m.first_failed_at, {now}),
+        last_error = a.note
+    FROM asked a WHERE a.ending = 1 AND {SAME} RETURNING a.nth, a.lane
+"
     )
 }
 

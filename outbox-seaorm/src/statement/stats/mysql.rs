@@ -35,12 +35,11 @@ fn stats(names: &TableNames, clock: Now) -> String {
     // Named, because statistics that were made while the table was empty let any index look as good:
     // the key would then pass all that is scheduled on its way to what is not.
     let waiting = names.identifier("message_due").replace('`', "``");
-    // Lane by lane, and so along the index of what waits.
-    let lanes = Lane::all().map(|lane| lane.to_string()).collect::<Vec<_>>().join(", ");
+    let lanes = every_lane();
     let count = |condition: &str| format!("CAST(COALESCE(SUM({condition}), 0) AS SIGNED)");
-    let (fresh, due) = (count("available_at IS NULL"), count("due"));
-    let (scheduled, retrying) =
-        (count("NOT due AND attempts = 0"), count("NOT due AND attempts > 0"));
+    let states =
+        ["available_at IS NULL", "due", "NOT due AND attempts = 0", "NOT due AND attempts > 0"];
+    let [fresh, due, scheduled, retrying] = states.map(count);
     format!(
         "SELECT f.ready, f.looked, w.ready, w.scheduled, w.retrying, w.looked,
     (SELECT COUNT(*) FROM (SELECT 1 FROM {parked} LIMIT {BOUND}) AS p),
@@ -68,4 +67,9 @@ FROM (
     ) AS heads
 ) AS h"
     )
+}
+
+/// Named one by one, so that a count goes along the index of what waits.
+fn every_lane() -> String {
+    Lane::all().map(|lane| lane.to_string()).collect::<Vec<_>>().join(", ")
 }
