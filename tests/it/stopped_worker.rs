@@ -43,7 +43,7 @@ async fn stopped_worker(
         place(db, sent..sent + 1).await;
         scene.within("acceptance", scene.stub.accepted_at_least(sent + 1)).await;
     }
-    worker.signal(Signal::STOP);
+    worker.suspend().await;
     let sent = scene.stub.journal();
     let in_flight: HashSet<String> = sent.iter().map(|one| event_id(one).to_owned()).collect();
     assert_eq!((sent.len(), in_flight.len()), (IN_FLIGHT, IN_FLIGHT), "stopped too late");

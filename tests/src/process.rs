@@ -90,6 +90,25 @@ impl Process {
         kill_process(id.expect("a running process"), signal).expect("a signal that is sent");
     }
 
+    /// Suspends it, and waits until every thread of it stands still: the signal alone leaves it a
+    /// moment in which it goes on.
+    pub async fn suspend(&self) {
+        self.signal(Signal::STOP);
+        while !self.stands_still() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn stands_still(&self) -> bool {
+        let id = self.child.id().expect("a running process");
+        let threads = std::fs::read_dir(format!("/proc/{id}/task")).expect("its threads");
+        threads.flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The state stands behind the name, which is in brackets.
+            stat.rsplit_once(") ").is_none_or(|(_, state)| state.starts_with('T'))
+        })
+    }
+
     /// Waits for its end.
     pub async fn ended(mut self) -> (ExitStatus, String) {
         let status = tokio::time::timeout(PATIENCE, self.child.wait()).await;

@@ -122,6 +122,11 @@ impl Worker {
         self.process.signal(signal);
     }
 
+    /// Suspends it, and waits until it stands still.
+    pub async fn suspend(&self) {
+        self.process.suspend().await;
+    }
+
     /// Asks it to end and waits until it has.
     pub async fn stop(self) -> (ExitStatus, String) {
         self.process.terminate();

@@ -162,8 +162,9 @@ impl Desk {
                 }
             }
             Err(error) => {
-                self.crash_loop.trouble.failed(&self.parts, &error);
-                self.crash_loop.not_before = Instant::now() + self.crash_loop.trouble.pause();
+                let now = Instant::now();
+                self.crash_loop.trouble.failed(&self.parts, now, &error);
+                self.crash_loop.not_before = now + self.crash_loop.trouble.pause();
                 self.crash_loop.alone = Some(Alone::Back(lease));
             }
         }

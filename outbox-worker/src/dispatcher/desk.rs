@@ -271,14 +271,20 @@ pub(super) fn died() -> StoreError {
 pub(super) struct StoreTrouble {
     phase: &'static str,
     failures: u32,
+    worked_at: Option<Instant>,
 }
 
 impl StoreTrouble {
     pub(super) const fn of(phase: &'static str) -> Self {
-        Self { phase, failures: 0 }
+        Self { phase, failures: 0, worked_at: None }
     }
 
-    pub(super) fn failed(&mut self, dispatcher: &Dispatcher, error: &StoreError) {
+    /// A call that began then has failed. It tells nothing new where another one has worked since, as
+    /// the last of several do that were stuck together.
+    pub(super) fn failed(&mut self, dispatcher: &Dispatcher, begun: Instant, error: &StoreError) {
+        if self.worked_at.is_some_and(|at| begun < at) {
+            return;
+        }
         self.failures += 1;
         if self.failures == 1 {
             dispatcher.measure(&Measurement::Store { phase: self.phase, works: false });
@@ -288,6 +294,7 @@ impl StoreTrouble {
     }
 
     pub(super) fn worked(&mut self, dispatcher: &Dispatcher) {
+        self.worked_at = Some(Instant::now());
         if self.failures > 0 {
             dispatcher.measure(&Measurement::Store { phase: self.phase, works: true });
             let failures = self.failures;

@@ -123,6 +123,18 @@ impl Desk {
         }
     }
 
+    /// What a read of these lanes leaves out.
+    fn withhold(&mut self, lanes: &[Lane]) -> HashSet<Withheld> {
+        let destinations: Vec<Withheld> = self.destinations.withheld().collect();
+        let mut without = HashSet::new();
+        for lane in lanes {
+            let Some(window) = self.lanes.get_mut(lane) else { continue };
+            window.withhold(&destinations);
+            without.extend(window.withheld().cloned());
+        }
+        without
+    }
+
     fn start_read(&mut self, now: Instant, reader: usize, parts: usize) {
         self.readers[reader].pace.begin(now);
         self.make_room();
@@ -130,13 +142,7 @@ impl Desk {
             return self.readers[reader].pace.wait_for_room();
         };
         let chosen = self.choose_lanes(now, reader, parts);
-        let destinations: Vec<Withheld> = self.destinations.withheld().collect();
-        let mut without: HashSet<Withheld> = HashSet::new();
-        for lane in &chosen {
-            let Some(window) = self.lanes.get_mut(lane) else { continue };
-            window.withhold(&destinations);
-            without.extend(window.withheld().cloned());
-        }
+        let without = self.withhold(&chosen);
         let (withholds, begun, lanes) = (!without.is_empty(), now, Vec::new());
         let mut ticket = ReadTicket { reader, due_only, withholds, begun, lanes };
         let mut known = Vec::new();
@@ -261,7 +267,7 @@ impl Desk {
     }
 
     fn take_failed_read(&mut self, ticket: &ReadTicket, error: &StoreError) {
-        self.reading.failed(&self.parts, error);
+        self.reading.failed(&self.parts, ticket.begun, error);
         for (read, token) in &ticket.lanes {
             if let Some(window) = self.lanes.get_mut(&read.lane)
                 && window.lease.token == *token

@@ -123,7 +123,7 @@ impl Desk {
                 self.take_stamps(cursors, settled.stamp);
                 self.take_written(written, &settled);
             }
-            Err(error) => self.take_unwritten(ledger, written, &error),
+            Err(error) => self.take_unwritten(ledger, written, begun, &error),
         }
     }
 
@@ -238,8 +238,14 @@ impl Desk {
 
     /// The settlement failed or its ending is unknown: it is repeated, which is harmless, until
     /// the time for it is over.
-    fn take_unwritten(&mut self, ledger: usize, written: Vec<Unwritten>, error: &StoreError) {
-        self.settling.failed(&self.parts, error);
+    fn take_unwritten(
+        &mut self,
+        ledger: usize,
+        written: Vec<Unwritten>,
+        begun: Instant,
+        error: &StoreError,
+    ) {
+        self.settling.failed(&self.parts, begun, error);
         let now = Instant::now();
         let unknown = written.into_iter().map(|one| Unwritten { repeated: true, ..one });
         let (late, again): (Vec<_>, Vec<_>) = unknown.partition(|one| one.give_up_at <= now);

@@ -127,7 +127,7 @@ impl Desk {
             self.take_leased(asked_at, tended.leased);
         }
         if let Some(error) = &tended.error {
-            self.leasing.failed(&self.parts, error);
+            self.leasing.failed(&self.parts, Instant::now(), error);
         } else {
             self.leasing.worked(&self.parts);
             self.say_holding();

@@ -135,12 +135,14 @@ impl Line {
         state.note(Fact::Settled { event, epoch, outcome, effect });
     }
 
-    /// The lease under which a message of this lane is sent: the last that the worker was told of.
+    /// The lease under which a message of this lane is sent: the last that the worker was told of. It
+    /// may still ask about the one before, which it lost.
     pub(super) fn learn(&self, leases: &[LaneLease]) {
         let mut state = self.world.state();
         for lease in leases {
             let told: (Epoch, _) = (state.epoch(lease), state.now());
-            state.held.insert((self.worker, lease.lane), told);
+            let held = state.held.entry((self.worker, lease.lane)).or_insert(told);
+            *held = told.max(*held);
         }
     }
 }
