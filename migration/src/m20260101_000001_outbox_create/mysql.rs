@@ -78,6 +78,13 @@ const PROGRESS: &str = "
     first_failed_at DATETIME(6) NULL,
     last_error LONGTEXT NULL";
 
+/// The lane of a failed record of an ordered key, null for all others: a lane's owner loads these
+/// and walks no scheduled one. Stored, so that the purge of settled records has nothing to compute.
+const FAILED_LANE: &str = "
+    failed_lane SMALLINT GENERATED ALWAYS AS (
+        CASE WHEN attempts > 0 AND ordering_key IS NOT NULL THEN lane END
+    ) STORED";
+
 /// Statements that create what is missing. Text is compared as this collation says.
 ///
 /// The row of `meta` comes last: where it is, everything else is.
@@ -137,15 +144,17 @@ impl Schema<'_> {
             self.check("message_available_at", &earliest("available_at")),
         ]
         .join("");
-        let (position, due) = (self.name("message_position"), self.name("message_due"));
+        let [position, due, failed] =
+            ["message_position", "message_due", "message_failed"].map(|index| self.name(index));
         // A position that is drawn by itself must begin an index, and the key begins with the lane.
         self.table(
             "message",
             &format!(
-                "{columns},
+                "{columns},{FAILED_LANE},
     PRIMARY KEY (lane, position),
     KEY {position} (position),
-    KEY {due} (lane, available_at){checks}"
+    KEY {due} (lane, available_at),
+    KEY {failed} (failed_lane){checks}"
             ),
         )
     }

@@ -88,7 +88,8 @@ pub(super) fn present(names: &TableNames) -> String {
 
 fn message(names: &TableNames) -> Vec<String> {
     let table = names.qualified("message");
-    let (by_lane, due) = (names.qualified("message_lane"), names.qualified("message_due"));
+    let [by_lane, due, failed] =
+        ["message_lane", "message_due", "message_failed"].map(|index| names.qualified(index));
     // AUTOINCREMENT: without it SQLite gives the highest position again once its row is gone, and
     // a settlement that is repeated would delete the event that came after. It wants the position
     // alone as the key, so lane and position get an index of their own.
@@ -100,6 +101,12 @@ fn message(names: &TableNames) -> Vec<String> {
         // Only scheduled and retried records are in it, so that most inserts pay nothing.
         format!(
             "CREATE INDEX {due} ON {table} (lane, available_at) WHERE available_at IS NOT NULL"
+        ),
+        // A lane's owner loads the failed records of ordered keys of its lane, among which no other
+        // scheduled one is: most records are never in it.
+        format!(
+            "CREATE INDEX {failed} ON {table} (lane)
+    WHERE attempts > 0 AND ordering_key IS NOT NULL"
         ),
     ]
 }

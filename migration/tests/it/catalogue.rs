@@ -26,12 +26,13 @@ pub(crate) async fn tables(db: &impl ConnectionTrait) -> Vec<String> {
     .await
 }
 
-/// Columns of one table, in their order.
+/// Columns of one table that are not computed, in their order.
 pub(crate) async fn columns(db: &impl ConnectionTrait, table: &str) -> Vec<String> {
     let sql = match db.get_database_backend() {
         DbBackend::MySql => format!(
             "SELECT column_name FROM information_schema.columns
-             WHERE table_schema = DATABASE() AND table_name = '{table}' ORDER BY ordinal_position"
+             WHERE table_schema = DATABASE() AND table_name = '{table}'
+                 AND extra NOT LIKE '%GENERATED%' ORDER BY ordinal_position"
         ),
         DbBackend::Postgres => format!(
             "SELECT attname::text FROM pg_attribute

@@ -40,6 +40,7 @@ mod shop;
 mod sqlite_turn;
 mod stage;
 mod staged;
+mod store_acquired;
 mod store_claims;
 mod store_connect;
 mod store_connections;

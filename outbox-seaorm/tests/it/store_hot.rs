@@ -25,11 +25,12 @@ const QUEUE: u64 = MILLION / 10;
 /// Keys that are parked beside a million records, each in front of a hundred.
 const PARKED_KEYS: u64 = MILLION / 1000;
 /// Most buffers or rows that a call may cost for each lane, record and key that it is about.
-const EACH: u64 = 12;
+pub(crate) const EACH: u64 = 12;
 /// What counting may cost: each of its parts looks at no more rows of a table.
 const COUNTING: u64 = 6 * 100_001 + 64 * EACH;
 
-const COLUMNS: &str = "lane, id, format, event_type, event_version, topic, source, content_type,
+pub(crate) const COLUMNS: &str =
+    "lane, id, format, event_type, event_version, topic, source, content_type,
     payload, size, ordering_key";
 
 /// What a call has cost, in what the server counts.
@@ -51,7 +52,7 @@ pub(crate) fn assert_bounded(costs: &[Cost], plans: &str) {
 /// keep plans by session.
 pub(crate) struct Hot {
     pub(crate) db: DatabaseConnection,
-    store: SeaOrmStore,
+    pub(crate) store: SeaOrmStore,
     card: WorkerCard,
     sent: Arc<Mutex<Vec<String>>>,
 }
@@ -152,7 +153,7 @@ impl Hot {
         round.costs
     }
 
-    fn now_and_hour(&self) -> (&'static str, &'static str) {
+    pub(crate) fn now_and_hour(&self) -> (&'static str, &'static str) {
         match self.db.get_database_backend() {
             DbBackend::Postgres => ("clock_timestamp()", "interval '1 hour'"),
             DbBackend::MySql => ("UTC_TIMESTAMP(6)", "INTERVAL 1 HOUR"),
@@ -160,7 +161,7 @@ impl Hot {
         }
     }
 
-    async fn insert(&self, table: &str, columns: &str, row: &str, count: u64) {
+    pub(crate) async fn insert(&self, table: &str, columns: &str, row: &str, count: u64) {
         let numbers = self.numbers(count);
         let insert = format!("INSERT INTO outbox_{table} ({columns}) SELECT {row} FROM {numbers}");
         self.run(&insert).await;
@@ -188,7 +189,7 @@ impl Hot {
     }
 
     /// Values of [`COLUMNS`] but for the last one.
-    fn values(&self) -> String {
+    pub(crate) fn values(&self) -> String {
         let payload = match self.db.get_database_backend() {
             DbBackend::Postgres => "'\\x7b7d'::bytea",
             _ => "x'7b7d'",
@@ -247,22 +248,22 @@ impl Hot {
 }
 
 /// The calls of one round.
-struct Round<'h> {
+pub(crate) struct Round<'h> {
     hot: &'h Hot,
-    costs: Vec<Cost>,
+    pub(crate) costs: Vec<Cost>,
     /// What counting itself costs.
     overhead: u64,
 }
 
 impl<'h> Round<'h> {
-    async fn begin(hot: &'h Hot) -> Self {
+    pub(crate) async fn begin(hot: &'h Hot) -> Self {
         hot.counted().await;
         let before = hot.counted().await;
         let overhead = hot.counted().await - before;
         Self { hot, costs: Vec::new(), overhead }
     }
 
-    async fn call<T, E: std::fmt::Debug>(
+    pub(crate) async fn call<T, E: std::fmt::Debug>(
         &mut self,
         call: &'static str,
         most: u64,
@@ -288,8 +289,7 @@ impl<'h> Round<'h> {
         let leases = self.call("lease", 64 * EACH, store.lease(&request)).await;
         assert_eq!(leases.len(), 64);
         self.call("renew", 64 * EACH, store.renew(&leases, lasting(LEASE))).await;
-        // Among what waits it looks for what has failed.
-        let waiting = SCHEDULED + (128 + PARKED_KEYS) * EACH;
+        let waiting = (128 + PARKED_KEYS) * EACH;
         self.call("acquired", waiting, store.acquired(&leases)).await;
         // It counts the lanes that are free.
         self.call("heartbeat", 64 * EACH, store.heartbeat(card)).await;

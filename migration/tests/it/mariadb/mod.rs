@@ -88,15 +88,19 @@ async fn a_replay_can_insert_the_position_it_had() {
         db.execute_unprepared(&message(1)).await.unwrap();
         let columns = columns(&db, "outbox_message").await.join(", ");
         for sql in [
-            "INSERT INTO outbox_dead_letter SELECT m.*, 'test', UTC_TIMESTAMP(6)
-             FROM outbox_message m",
+            &format!(
+                "INSERT INTO outbox_dead_letter SELECT {columns}, 'test', UTC_TIMESTAMP(6)
+                 FROM outbox_message"
+            ),
             "DELETE FROM outbox_message",
             &message(1),
         ] {
             db.execute_unprepared(sql).await.unwrap();
         }
 
-        let replay = format!("INSERT INTO outbox_message SELECT {columns} FROM outbox_dead_letter");
+        let replay = format!(
+            "INSERT INTO outbox_message ({columns}) SELECT {columns} FROM outbox_dead_letter"
+        );
         db.execute_unprepared(&replay).await.unwrap();
 
         db.execute_unprepared(&message(1)).await.unwrap();

@@ -348,13 +348,13 @@ fn acquired(names: &TableNames, clock: Now, lanes: usize) -> String {
     let now = clock.mysql();
     let [message, parked_key, lane] =
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '`'));
+    let failed = names.identifier("message_failed").replace('`', "``");
     let lanes = vec!["?"; lanes].join(", ");
     format!(
         "SELECT m.lane, m.topic, m.ordering_key, m.position,
     TIMESTAMPDIFF(MICROSECOND, {now}, m.available_at), NULL, NULL, NULL, NULL
-FROM {message} AS m
-WHERE m.lane IN ({lanes}) AND m.available_at IS NOT NULL
-    AND m.attempts > 0 AND m.ordering_key IS NOT NULL
+FROM {message} AS m FORCE INDEX (`{failed}`)
+WHERE m.failed_lane IN ({lanes}) AND m.available_at IS NOT NULL
 UNION ALL
 SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane, NULL, NULL
 FROM {parked_key} AS k WHERE k.lane IN ({lanes})

@@ -211,6 +211,9 @@ fn held(names: &TableNames, clock: Now) -> String {
 }
 
 /// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
+///
+/// The records are looked up lane by lane, fenced in, in the index that holds no others: joined
+/// freely, a plan made while nothing is known of the table may scan it whole.
 fn acquired(names: &TableNames, clock: Now) -> String {
     let still = clock.postgres_still();
     let [message, parked_key, lane] =
@@ -220,9 +223,11 @@ fn acquired(names: &TableNames, clock: Now) -> String {
     (extract(epoch FROM m.available_at - {still}) * 1000000)::bigint AS due_in,
     NULL::uuid AS dead_id, NULL::smallint AS dead_lane,
     NULL::integer AS abandoned, NULL::integer AS deaths
-FROM {message} m
-WHERE m.lane = ANY($1) AND m.available_at IS NOT NULL
-    AND m.attempts > 0 AND m.ordering_key IS NOT NULL
+FROM unnest($1::smallint[]) AS a (lane) CROSS JOIN LATERAL (
+    SELECT * FROM {message} m
+    WHERE m.lane = a.lane AND m.available_at IS NOT NULL
+        AND m.attempts > 0 AND m.ordering_key IS NOT NULL OFFSET 0
+) m
 UNION ALL
 SELECT k.lane, k.topic, k.ordering_key, k.dead_position, NULL, k.dead_id, k.dead_lane, NULL, NULL
 FROM {parked_key} k WHERE k.lane = ANY($1)

@@ -170,11 +170,12 @@ const HELD: &str = "l.expires_at > ?2 AND EXISTS (
 /// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
 fn acquired(names: &TableNames, clock: Now) -> String {
     let now = clock.sqlite();
+    let failed = names.identifier("message_failed").replace('"', "\"\"");
     let [message, parked_key, lane] =
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
         "SELECT lane, topic, ordering_key, position, available_at - {now}, NULL, NULL, NULL, NULL
-FROM {message}
+FROM {message} INDEXED BY \"{failed}\"
 WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
     AND attempts > 0 AND ordering_key IS NOT NULL
 UNION ALL
