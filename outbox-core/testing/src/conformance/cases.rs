@@ -280,6 +280,7 @@ macro_rules! clock_conformance {
                 a_renewed_lease_ends_so_long_after_its_renewal
                 a_lane_is_an_orphan_a_microsecond_after_a_lease
                 a_failed_record_is_due_at_the_very_end_of_its_delay
+                records_of_one_instant_are_read_by_position
                 a_lane_is_abandoned_from_the_instant_on_at_which_it_has_due
                 a_worker_is_gone_at_the_very_end_of_its_time;
         }

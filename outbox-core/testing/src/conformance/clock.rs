@@ -3,13 +3,16 @@
 //! They are for a store by a supplied clock, which stands still until [`StoreFixture::pass`] moves it
 //! by exactly that long.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_core::{Fleet, Format, Lane, LeaseRequest, OutcomeKind, Schedule, WorkerCard};
+use outbox_core::{
+    Fleet, Format, Lane, LeaseRequest, OutcomeKind, ReadRequest, Schedule, WorkerCard,
+};
 
 use super::fixture::StoreFixture;
-use super::outbox::{Outbox, ids, only};
-use super::sample::{HOUR, failed, keyed, message, scheduled};
+use super::outbox::{Outbox, ids, only, staged_ids};
+use super::sample::{HOUR, failed, keyed, keyed_times, message, scheduled};
 use super::stats::agrees;
 
 /// The smallest time that a store tells apart.
@@ -154,6 +157,31 @@ pub async fn a_failed_record_is_due_at_the_very_end_of_its_delay(fixture: &dyn S
     assert_eq!(waiting.due_in, MICROSECOND);
     assert_eq!(at.available_at, Some(failed_at + HOUR));
     assert_eq!((at.first_failed_at, at.failing_for), (Some(failed_at), HOUR));
+}
+
+/// Records that are due at one instant are read by position, however few a read takes and in whatever
+/// order they were written.
+pub async fn records_of_one_instant_are_read_by_position(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::holding_all_for(fixture, HOUR * 2).await;
+    let staged = keyed_times("key", 5);
+    outbox.stage(staged.clone()).await;
+    for record in outbox.read().await.iter().rev() {
+        outbox.settle(record, failed(HOUR)).await;
+    }
+    outbox.pass(HOUR).await;
+    let two = ReadRequest { records: NonZeroU32::new(2).unwrap(), ..Outbox::read_request() };
+
+    let mut read = Vec::new();
+    while read.len() < staged.len() {
+        let records = outbox.read_as(&two).await.records;
+        read.extend(ids(&records));
+        assert!(!records.is_empty(), "{read:?}");
+        for record in &records {
+            outbox.settle(record, OutcomeKind::Published).await;
+        }
+    }
+
+    assert_eq!(read, staged_ids(&staged));
 }
 
 /// A lane counts as abandoned if a record in it becomes due at the very instant at which it is taken

@@ -314,7 +314,7 @@ fn readable() -> String {
 /// `?` lane and rows.
 fn due(names: &TableNames, clock: Now) -> String {
     let (look, now) = (look(names, true), clock.mysql());
-    format!("{look} AND m.available_at <= {now} ORDER BY m.available_at LIMIT ?")
+    format!("{look} AND m.available_at <= {now} ORDER BY m.available_at, m.position LIMIT ?")
 }
 
 /// `?` lane, floor and rows.

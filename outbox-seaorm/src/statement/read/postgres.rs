@@ -182,7 +182,7 @@ LEFT JOIN (
 /// The two looks: where records are, how large, and which of their lane they are.
 fn looks(names: &TableNames, clock: Now) -> String {
     let first = look(names, clock, "a", "", "$7");
-    let behind = "AND m.available_at >= f.due_at AND m.position <> ALL(f.due)";
+    let behind = "AND (m.available_at, m.position) > (f.due_at, f.due)";
     let second = look(names, clock, "f", behind, "(SELECT more + 1 FROM room)");
     format!(
         "first AS MATERIALIZED (
@@ -205,7 +205,8 @@ fn looks(names: &TableNames, clock: Now) -> String {
 const ROOM: &str = "full_lane AS MATERIALIZED (
     -- Lanes that may have more, and where the first look ended.
     SELECT turn, lane, max(available_at) AS due_at,
-        array_agg(position) FILTER (WHERE available_at IS NOT NULL) AS due,
+        (array_agg(position ORDER BY available_at DESC, position DESC)
+            FILTER (WHERE available_at IS NOT NULL))[1] AS due,
         greatest(floor, max(position) FILTER (WHERE available_at IS NULL)) AS floor
     FROM first GROUP BY turn, lane, floor HAVING count(*) = $7
 ), room AS MATERIALIZED (
@@ -224,7 +225,8 @@ const COUNTED: &str = "counted AS (
     WINDOW served AS (ORDER BY c.rank, c.turn ROWS UNBOUNDED PRECEDING)
 )";
 
-/// Where a lane's due records are: those that waited, longest due first, then those beyond the
+/// Where a lane's due records are: those that waited, longest due first and those of one instant by
+/// position, then those beyond the
 /// floor that never did. `of` names what has the lane and its floor.
 ///
 /// What is due is judged by `statement_timestamp()`, which stands still and which the partial index
@@ -241,7 +243,7 @@ fn look(names: &TableNames, clock: Now, of: &str, behind: &str, limit: &str) -> 
         "(
             SELECT m.ctid AS at, m.position, m.available_at, m.size FROM {message} m
             WHERE {wanted} AND m.available_at <= {still} {behind}
-            ORDER BY m.available_at LIMIT {limit}
+            ORDER BY m.available_at, m.position LIMIT {limit}
         ) UNION ALL (
             SELECT m.ctid, m.position, NULL, m.size FROM {message} m
             WHERE {wanted} AND CASE WHEN m.available_at IS NULL THEN true ELSE false END

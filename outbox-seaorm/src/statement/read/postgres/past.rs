@@ -31,7 +31,7 @@ pub(super) fn looks(names: &TableNames, clock: Now) -> String {
     FROM (
         SELECT f.turn, w.at, w.position, w.available_at, w.size
         FROM full_lane f JOIN waited w ON w.turn = f.turn
-        WHERE w.wanted AND w.available_at >= f.due_at AND w.position <> ALL(f.due)
+        WHERE w.wanted AND (w.available_at, w.position) > (f.due_at, f.due)
         UNION ALL
         SELECT f.turn, n.* FROM full_lane f CROSS JOIN LATERAL ({second}) n
     ) c
