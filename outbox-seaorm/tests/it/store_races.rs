@@ -11,7 +11,7 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction, TransactionTrait};
 
 use crate::database::{TestDatabase, on_postgres};
 use crate::store_fixture::{
-    Outbox, SECOND, insert, outcome, published, sample, settle_and_renew_at_once,
+    LEASE, Outbox, SECOND, insert, lasting, outcome, published, sample, settle_and_renew_at_once,
 };
 
 /// Runs each case on PostgreSQL.
@@ -27,7 +27,8 @@ macro_rules! cases {
 }
 
 cases!(
-    a_lane_whose_lease_expires_while_its_settlement_waits_is_settled_whole_or_not_at_all,
+    a_lane_whose_lease_expires_while_its_settlement_waits_is_not_settled,
+    a_lease_that_ends_while_its_renewal_waits_is_not_renewed,
     a_lower_position_of_a_transaction_that_waits_in_a_trigger_holds_the_horizon,
     a_settlement_outlives_a_renewal_under_it_where_another_isolation_is_the_default,
     a_transaction_that_is_still_open_holds_the_horizon_below_the_stamp,
@@ -60,7 +61,7 @@ pub(crate) async fn lock_lane(outbox: &Outbox, lane: u8) -> DatabaseTransaction 
     txn
 }
 
-async fn a_lane_whose_lease_expires_while_its_settlement_waits_is_settled_whole_or_not_at_all(
+async fn a_lane_whose_lease_expires_while_its_settlement_waits_is_not_settled(
     database: TestDatabase,
 ) {
     let outbox = Outbox::new(database);
@@ -78,8 +79,7 @@ async fn a_lane_whose_lease_expires_while_its_settlement_waits_is_settled_whole_
             let store = outbox.store.clone();
             let settling = tokio::spawn(async move { store.settle(&outcomes).await.unwrap() });
             blocked(&outbox, 1).await;
-            let end = format!("SELECT expires_at FROM outbox_lane WHERE lane = {expiring}");
-            outbox.run(&format!("SELECT pg_sleep_until(({end}) + interval '1 ms')")).await;
+            ended(&outbox, expiring).await;
             holder.rollback().await.unwrap();
             let settled = settling.await.unwrap();
 
@@ -87,13 +87,40 @@ async fn a_lane_whose_lease_expires_while_its_settlement_waits_is_settled_whole_
                 let applied = settled.applied.iter().filter(|it| records.contains(it)).count();
                 let untouched = format!("lane = {lane} AND attempts = 0");
                 let left = format!("SELECT count(*) FROM outbox_message WHERE {untouched}");
-                assert!(applied == 0 || applied == 6, "{applied} of 6 in lane {lane}");
+                let expected = if lane == usize::from(expiring) { 0 } else { 6 };
+                assert_eq!(applied, expected, "of 6 in lane {lane}");
                 let left = usize::try_from(outbox.value::<i64>(&left).await).unwrap();
                 assert_eq!(left, 6 - applied);
             }
             outbox.run("DELETE FROM outbox_message").await;
             outbox.run("UPDATE outbox_lane SET token = NULL, expires_at = NULL").await;
         }
+    }
+}
+
+/// Returns once the lease of a lane has ended.
+async fn ended(outbox: &Outbox, lane: u8) {
+    let end = format!("SELECT expires_at FROM outbox_lane WHERE lane = {lane}");
+    outbox.run(&format!("SELECT pg_sleep_until(({end}) + interval '1 ms')")).await;
+}
+
+/// Whichever lane it waits for, and whichever of them ends meanwhile.
+async fn a_lease_that_ends_while_its_renewal_waits_is_not_renewed(database: TestDatabase) {
+    let outbox = Outbox::new(database);
+    for (locked, expiring) in [(0, 0), (0, 1), (1, 0)] {
+        let leases = outbox.lease(2).await;
+        outbox.set_lane(expiring, "expires_at", Some(SECOND)).await;
+        let holder = lock_lane(&outbox, locked).await;
+
+        let (store, asked) = (outbox.store.clone(), leases.clone());
+        let renewing = tokio::spawn(async move { store.renew(&asked, lasting(LEASE)).await });
+        blocked(&outbox, 1).await;
+        ended(&outbox, expiring).await;
+        holder.rollback().await.unwrap();
+        let renewed = renewing.await.unwrap().unwrap();
+
+        assert_eq!(renewed, [leases[usize::from(1 - expiring)]], "{locked} {expiring}");
+        outbox.run("UPDATE outbox_lane SET token = NULL, expires_at = NULL").await;
     }
 }
 

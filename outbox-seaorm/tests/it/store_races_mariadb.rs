@@ -11,7 +11,7 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction, TransactionTrait};
 
 use crate::database::{TestDatabase, on_mariadb, rows};
 use crate::store_fixture::{
-    Outbox, SECOND, insert, outcome, published, sample, settle_and_renew_at_once,
+    LEASE, Outbox, SECOND, insert, lasting, outcome, published, sample, settle_and_renew_at_once,
 };
 
 /// Runs each case on MariaDB.
@@ -31,6 +31,7 @@ cases!(
     a_key_that_is_freed_while_a_record_waits_to_be_parked_keeps_it,
     a_lane_cannot_be_leased_anew_while_its_settlement_waits_for_a_record,
     a_lane_whose_lease_expires_while_its_settlement_waits_is_settled_whole_or_not_at_all,
+    a_lease_that_ends_while_its_renewal_waits_is_not_renewed,
     a_settlement_outlives_a_renewal_under_it,
     a_settlement_that_waits_keeps_no_application_from_staging,
     an_owner_that_is_superseded_while_it_waits_settles_nothing,
@@ -135,6 +136,26 @@ async fn a_lane_whose_lease_expires_while_its_settlement_waits_is_settled_whole_
             outbox.run("DELETE FROM outbox_message").await;
             outbox.run("UPDATE outbox_lane SET token = NULL, expires_at = NULL").await;
         }
+    }
+}
+
+/// Whichever lane it waits for, and whichever of them ends meanwhile.
+async fn a_lease_that_ends_while_its_renewal_waits_is_not_renewed(database: TestDatabase) {
+    let outbox = Outbox::new(database);
+    for (locked, expiring) in [(0, 0), (0, 1), (1, 0)] {
+        let leases = outbox.lease(2).await;
+        outbox.set_lane(expiring, "expires_at", Some(SECOND)).await;
+        let holder = lock_lane(&outbox, locked).await;
+
+        let (store, asked) = (outbox.store.clone(), leases.clone());
+        let renewing = tokio::spawn(async move { store.renew(&asked, lasting(LEASE)).await });
+        blocked(&outbox).await;
+        ended(&outbox, expiring).await;
+        holder.rollback().await.unwrap();
+        let renewed = renewing.await.unwrap().unwrap();
+
+        assert_eq!(renewed, [leases[usize::from(1 - expiring)]], "{locked} {expiring}");
+        outbox.run("UPDATE outbox_lane SET token = NULL, expires_at = NULL").await;
     }
 }
 

@@ -29,13 +29,14 @@ impl Claims {
     }
 }
 
-/// The lock is shared with settlements and other claims, and keeps out whoever would lease the lane.
+/// The lock keeps out whoever would lease the lane, renew its lease or settle in it: a settlement that
+/// passed the lane's end beside this claim would not see the claim.
 fn lane(names: &TableNames, clock: Now) -> String {
     let now = clock.postgres();
     let lane = names.quoted("lane", '"');
     format!(
         "SELECT CASE WHEN l.token IS NOT NULL AND l.expires_at > {now} THEN l.owner END
-FROM {lane} l WHERE l.lane = $1 FOR SHARE OF l"
+FROM {lane} l WHERE l.lane = $1 FOR NO KEY UPDATE OF l"
     )
 }
 

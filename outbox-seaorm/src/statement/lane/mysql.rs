@@ -28,6 +28,7 @@ pub(crate) struct Lanes {
     take: String,
     mark: String,
     held: String,
+    held_alone: String,
     renew: String,
     release: String,
     names: TableNames,
@@ -43,6 +44,7 @@ impl Lanes {
             take: take(names, clock),
             mark: mark(names, clock),
             held: held(names, clock, ""),
+            held_alone: held(names, clock, "FOR UPDATE"),
             renew: renew(names, clock),
             release: release(names, clock),
             names: names.clone(),
@@ -142,6 +144,9 @@ impl Lanes {
         let ordered = in_order(asked);
         let leases = || Value::from(json_leases(&ordered));
         let txn = Brief::begin(db, "renew").await?;
+        // The clock of a statement stands still while it waits for a lock. A lease that ends meanwhile
+        // is found by the next statement, which waits for none.
+        txn.rows(&self.held_alone, [leases()]).await?;
         let values = [leases(), micros(lease.duration()).into()];
         let held = if txn.execute(&self.renew, values).await? == ordered.len() as u64 {
             ordered
@@ -302,7 +307,8 @@ SET l.token = UNHEX(k.token), l.owner = ?,
 /// and of each whether workers died with it.
 ///
 /// Of a lane whose holder rolled back, the expiry is judged by the instant at which the lock was
-/// asked for. That is harmless: nobody can lease the lane while it is locked.
+/// asked for. That is harmless for a settlement: nobody can lease the lane while it is locked, and
+/// a claim of a record that came before it is seen by the statements that follow.
 pub(in crate::statement) fn held(names: &TableNames, clock: Now, lock: &str) -> String {
     let now = clock.mysql();
     let (lane, leases) = (names.quoted("lane", '`'), LEASES);

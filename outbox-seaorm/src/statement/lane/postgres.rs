@@ -174,9 +174,9 @@ WHERE lane = $1 AND token = $2 AND expires_at > {now}"
 
 fn renew(names: &TableNames, clock: Now) -> String {
     let now = clock.postgres();
-    let (lane, held) = (names.quoted("lane", '"'), held(names, clock));
+    let (lane, held) = (names.quoted("lane", '"'), held(names, clock, "FOR NO KEY UPDATE"));
     format!(
-        "WITH held AS MATERIALIZED ({held})
+        "WITH {held}
 UPDATE {lane} l
 SET expires_at = greatest(l.expires_at, {now} + $3 * interval '1 microsecond')
 FROM held h WHERE l.lane = h.lane
@@ -187,26 +187,35 @@ RETURNING l.lane, l.token"
 /// Leaves the instant of the release as the expiry, so that a lane's free time can be told.
 fn release(names: &TableNames, clock: Now) -> String {
     let now = clock.postgres();
-    let (lane, held) = (names.quoted("lane", '"'), held(names, clock));
+    let (lane, held) = (names.quoted("lane", '"'), held(names, clock, "FOR NO KEY UPDATE"));
     format!(
-        "WITH held AS MATERIALIZED ({held})
+        "WITH {held}
 UPDATE {lane} l SET token = NULL, owner = NULL, expires_at = {now}
 FROM held h WHERE l.lane = h.lane"
     )
 }
 
-/// The fence of the statements that change leases: locks the live ones in lane order.
-fn held(names: &TableNames, clock: Now) -> String {
+/// The fence of whoever holds lanes: locks them in their order, before anything else is touched, and
+/// tells which of the leases are live and with which of the lanes workers died. `$1` lanes, `$2` tokens.
+///
+/// Whether a lease is live is judged once the last lane is locked. Judged beside the lock, a lease
+/// that ends while its lane is waited for would pass: a row that nobody changed is not looked at
+/// again, and by then a record of it may be claimed. The clock stands beside a count, which is there
+/// only when all rows are.
+pub(in crate::statement) fn held(names: &TableNames, clock: Now, lock: &str) -> String {
     let now = clock.postgres();
     let lane = names.quoted("lane", '"');
     format!(
-        "
-    SELECT l.lane FROM {lane} l
-    JOIN unnest($1::smallint[], $2::uuid[]) AS k (lane, token)
+        "locked AS MATERIALIZED (
+    SELECT k.lease, l.lane, l.expires_at, l.abandoned > 0 OR l.suspect_position IS NOT NULL AS lossy
+    FROM {lane} l JOIN unnest($1::smallint[], $2::uuid[]) WITH ORDINALITY AS k (lane, token, lease)
         ON l.lane = k.lane AND l.token = k.token
-    WHERE l.expires_at > {now}
-    ORDER BY l.lane FOR NO KEY UPDATE OF l
-"
+    ORDER BY l.lane {lock} OF l
+), judged AS MATERIALIZED (
+    SELECT count(*) AS lanes, {now} AS instant FROM locked
+), held AS MATERIALIZED (
+    SELECT l.lease, l.lane, l.lossy FROM locked l, judged j WHERE l.expires_at > j.instant
+)"
     )
 }
 

@@ -13,6 +13,7 @@ use super::{Write, Written};
 use crate::mapping::{columns, failed, unreadable};
 use crate::statement::claim::unclaimed;
 use crate::statement::clock::{Now, micros};
+use crate::statement::lane::postgres::held;
 
 /// The statements that settle in one outbox.
 #[derive(Debug)]
@@ -55,23 +56,11 @@ impl Write for Writer<'_> {
     }
 }
 
-/// Locks the lanes in their order, before anything else is touched: `$1` lanes, `$2` tokens.
-///
-/// The lock is shared with other settlements of the lane and keeps out whoever would lease, renew
-/// or release it. Locked row by row beside the records, a lane could expire between two of them and
-/// be settled by halves.
-fn held(names: &TableNames, clock: Now) -> String {
-    let now = clock.postgres();
-    let lane = names.quoted("lane", '"');
-    format!(
-        "held AS MATERIALIZED (
-    SELECT k.lease, l.lane, l.abandoned > 0 OR l.suspect_position IS NOT NULL AS lossy
-    FROM {lane} l JOIN unnest($1::smallint[], $2::uuid[]) WITH ORDINALITY AS k (lane, token, lease)
-        ON l.lane = k.lane AND l.token = k.token
-    WHERE l.expires_at > {now}
-    ORDER BY l.lane FOR SHARE OF l
-)"
-    )
+/// The lock is shared with other settlements of the lane and keeps out whoever would lease, renew or
+/// release it, or claim a record of it. Locked row by row beside the records, a lane could expire
+/// between two of them and be settled by halves.
+fn fence(names: &TableNames, clock: Now) -> String {
+    held(names, clock, "FOR SHARE")
 }
 
 /// Forgets what workers died with in lanes where an attempt is settled: those of `done`.
@@ -97,7 +86,7 @@ const SAME: &str =
 /// made while the table is empty may search the index by position alone, from end to end for each.
 fn published(names: &TableNames, clock: Now) -> String {
     let message = names.quoted("message", '"');
-    let (held, cleared) = (held(names, clock), cleared(names));
+    let (held, cleared) = (fence(names, clock), cleared(names));
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     format!(
         "WITH {held}, asked AS MATERIALIZED (
@@ -118,7 +107,7 @@ SELECT (SELECT array_agg(lease) FROM held), (SELECT array_agg(nth) FROM done),
 fn any(names: &TableNames, clock: Now) -> String {
     let now = clock.postgres();
     let [message, parked] = ["message", "parked"].map(|table| names.quoted(table, '"'));
-    let (held, dead) = (held(names, clock), dead(names, clock));
+    let (held, dead) = (fence(names, clock), dead(names, clock));
     let (behind, cleared) = (behind(names), cleared(names));
     let unclaimed = unclaimed(names, '"', "h.lane", "u.position");
     let (columns, from_park) = (columns::moved(), columns::moved_from("p", &[]));

@@ -12,6 +12,8 @@ use super::server::Server;
 /// What a session was answered.
 #[derive(Clone, Debug)]
 pub(crate) enum Answer {
+    /// Whether a claim was granted.
+    Claimed(bool),
     Leased(Vec<LaneLease>),
     Read(Vec<RecordRef>),
     Renewed(Vec<LaneLease>),

@@ -7,6 +7,7 @@
 //! own transactions are what they are in production. What comes next is found while it is played: a
 //! session that finds nothing has fewer steps, and one that waits leaves its turn to the others.
 
+mod claim;
 mod gate;
 mod judge;
 mod lease;
@@ -47,6 +48,8 @@ macro_rules! on_each {
 }
 
 on_each!(
+    claim::a_claim_and_a_renewal_never_both_get_a_lane,
+    claim::a_claim_and_a_settlement_never_both_get_a_record,
     lease::two_workers_never_lease_the_same_lane,
     lease::three_workers_never_lease_the_same_lane,
     migration::a_migration_beside_a_lease_leaves_both_whole,

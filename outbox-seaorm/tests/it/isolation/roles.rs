@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use outbox_core::{
     DeadReason, Failure, FailureKind, LaneLease, LeaseRequest, OutboxStore, Outcome, OutcomeKind,
-    RecordRef, WorkerId,
+    RecordClaims, RecordRef, WorkerId,
 };
 use sea_orm::{ConnectionTrait, Statement};
 
@@ -80,12 +80,44 @@ pub(crate) fn renews(
     let answers = answers.clone();
     Box::new(move |hands| {
         Box::pin(async move {
-            let renew = |store: outbox_seaorm::SeaOrmStore| {
-                let leases = leases.clone();
-                async move { store.renew(&leases, lasting(LEASE)).await }
+            renew(&hands, &answers, actor, &leases, (LEASE, commits)).await;
+        })
+    })
+}
+
+/// Renews leases for longer than the hour that passes.
+pub(crate) fn renews_for_long(answers: &Answers, actor: usize, leases: Vec<LaneLease>) -> Script {
+    let answers = answers.clone();
+    Box::new(move |hands| {
+        Box::pin(async move {
+            renew(&hands, &answers, actor, &leases, (LATER, true)).await;
+        })
+    })
+}
+
+async fn renew(
+    hands: &Hands,
+    answers: &Answers,
+    actor: usize,
+    leases: &[LaneLease],
+    (time, commits): (Duration, bool),
+) {
+    let renew =
+        |store: outbox_seaorm::SeaOrmStore| async move { store.renew(leases, lasting(time)).await };
+    let renewed = hands.call_and(commits, renew).await;
+    answers.tell((actor, Answer::Renewed(renewed)));
+}
+
+/// Claims a record.
+pub(crate) fn claims(answers: &Answers, actor: usize, record: RecordRef) -> Script {
+    let answers = answers.clone();
+    Box::new(move |hands| {
+        Box::pin(async move {
+            let claim = |store: outbox_seaorm::SeaOrmStore| async move {
+                store.try_claim(&record, WorkerId::new(), lasting(LATER)).await
             };
-            let renewed = hands.call_and(commits, renew).await;
-            answers.tell((actor, Answer::Renewed(renewed)));
+            let claimed = hands.call_alone(claim).await;
+            answers.tell((actor, Answer::Claimed(claimed.is_ok())));
         })
     })
 }

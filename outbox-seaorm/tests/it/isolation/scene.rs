@@ -37,7 +37,7 @@ impl Scene {
         let leased = format!("token = {others}, owner = {others}, expires_at = {days}");
         let (from, to) = (plan.held, plan.held + plan.free);
         let free = "token = NULL, owner = NULL, expires_at = NULL";
-        let mut batch: Vec<String> = ["message", "dead_letter", "parked", "parked_key"]
+        let mut batch: Vec<String> = ["message", "dead_letter", "parked", "parked_key", "claim"]
             .map(|table| format!("DELETE FROM outbox_{table}"))
             .into();
         batch.push(format!("UPDATE outbox_lane SET {leased}, abandoned = 0"));

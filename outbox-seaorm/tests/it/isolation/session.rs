@@ -169,11 +169,19 @@ impl Hands {
 
     /// Settles in the store's own transaction.
     pub(crate) async fn settle(&self, outcomes: &[Outcome]) -> Settled {
+        self.call_alone(|store| async move { store.settle(outcomes).await }).await
+    }
+
+    /// One call of the store in the store's own transaction.
+    pub(crate) async fn call_alone<T, F>(&self, call: impl Fn(SeaOrmStore) -> F) -> T
+    where
+        F: Future<Output = Result<T, StoreError>>,
+    {
         loop {
-            match self.store.settle(outcomes).await {
-                Ok(settled) => return settled,
+            match call(self.store.clone()).await {
+                Ok(answer) => return answer,
                 Err(error) if self.may_repeat(&error) => self.refuse(),
-                Err(error) => panic!("{error}"),
+                Err(error) => panic!("{error}: {:?}", std::error::Error::source(&error)),
             }
         }
     }
