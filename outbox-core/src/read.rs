@@ -65,8 +65,7 @@ pub struct ReadRequest {
 /// Records that a read leaves out although they are due.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Withheld {
-    /// All that go to this topic through this transport, and all ordered ones of the topic: a key is
-    /// in order whatever the transports of its records.
+    /// Those without an ordering key that go to this topic through this transport.
     Destination {
         /// The topic.
         topic: Arc<str>,
@@ -76,6 +75,9 @@ pub enum Withheld {
     /// Those of an ordering key that were never tried. One that failed is read all the same: the others
     /// wait for it.
     Key(KeyRef),
+    /// Those of this topic that have an ordering key, tried or not: a key is in order whatever the
+    /// transports of its records.
+    Ordered(Arc<str>),
 }
 
 /// A stored row that cannot be decoded. It never stops its lane, only its key.

@@ -127,10 +127,16 @@ impl Hot {
     /// Of a queue whose records are due again a read walks the part that it looks at, however much is
     /// due at one instant, and of the other one as far as it looks.
     pub(crate) async fn past(&self) -> Vec<Cost> {
-        let withheld = |topic: &str| Withheld::Destination { topic: topic.into(), transport: None };
+        let withheld = |topic: &str| {
+            let topic = Arc::from(topic);
+            [
+                Withheld::Ordered(Arc::clone(&topic)),
+                Withheld::Destination { topic, transport: None },
+            ]
+        };
         let mut round = Round::begin(self).await;
         let past = |floor| {
-            let without = ["failed", "fresh"].map(withheld).into();
+            let without = ["failed", "fresh"].map(withheld).concat();
             ReadRequest { without, ..request(&[], floor) }
         };
         for (call, floor, most) in [

@@ -26,7 +26,7 @@ impl Destination {
         Self { topic: Arc::clone(&message.topic), transport: message.transport.clone() }
     }
 
-    /// All that goes there, as a read leaves it out.
+    /// What goes there without an ordering key, as a read leaves it out.
     pub(super) fn withheld(&self) -> Withheld {
         let Self { topic, transport } = self.clone();
         Withheld::Destination { topic, transport }

@@ -63,10 +63,11 @@ impl LeftOut {
     }
 }
 
-/// Whether it is about records of this key. With a topic all its ordered records are left out.
+/// Whether it is about records of this key.
 fn is_of(withheld: &Withheld, key: &KeyRef) -> bool {
     match withheld {
-        Withheld::Destination { topic, .. } => *topic == key.topic,
+        Withheld::Destination { .. } => false,
         Withheld::Key(withheld) => withheld == key,
+        Withheld::Ordered(topic) => *topic == key.topic,
     }
 }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::FailureKind;
+use outbox_core::{FailureKind, OutboxMessage};
 use outbox_testing::Times;
 use outbox_worker::WakeSignal;
 use outbox_worker::publisher::Router;
 
-use crate::rig::{Rig, failure, message};
+use crate::rig::{Rig, failure, message, ordered};
 
 /// A slip of the broker's must neither end the worker nor stop a topic for good.
 #[tokio::test(start_paused = true)]
@@ -131,9 +131,7 @@ async fn an_unknown_transport_holds_back_its_own_records_alone() {
     let rig = Rig::new();
     let router = Router::new(Arc::new(rig.publisher.clone()));
     for _ in 0..5 {
-        let mut foreign = message("orders");
-        foreign.transport = Some("pigeon".to_owned());
-        rig.store.stage(foreign);
+        rig.store.stage(foreign(message("orders")));
         rig.store.stage(message("orders"));
     }
 
@@ -148,6 +146,65 @@ async fn an_unknown_transport_holds_back_its_own_records_alone() {
     assert!(rig.store.dead_letters().is_empty());
     worker.stop().await;
 }
+
+/// For a transport that this worker lacks.
+fn foreign(mut message: OutboxMessage) -> OutboxMessage {
+    message.transport = Some("pigeon".to_owned());
+    message
+}
+
+/// However many there are: the keys of the topic go on, before and after.
+#[tokio::test(start_paused = true)]
+async fn records_without_a_key_of_an_unknown_transport_hold_back_no_key_of_their_topic() {
+    for count in [1, 5000] {
+        let rig = Rig::new();
+        let router = Router::new(Arc::new(rig.publisher.clone()));
+        for _ in 0..count {
+            rig.store.stage(foreign(message("orders")));
+        }
+        for number in 0..KEYS {
+            rig.store.stage(ordered("orders", &number.to_string()));
+        }
+
+        let worker = rig.start_with(Arc::new(router));
+        rig.accepted(KEYS).await;
+        rig.pass(Duration::from_mins(5)).await;
+        for number in 0..KEYS {
+            rig.store.stage(ordered("orders", &number.to_string()));
+        }
+        rig.accepted(2 * KEYS).await;
+
+        rig.until("only the foreign ones", |store| store.pending().len() == count).await;
+        worker.stop().await;
+    }
+}
+
+/// A key whose first record is of a transport that this worker lacks waits as a whole, for it is in
+/// order; no other one does.
+#[tokio::test(start_paused = true)]
+async fn an_ordered_record_of_an_unknown_transport_holds_back_its_key_alone() {
+    let rig = Rig::new();
+    let router = Router::new(Arc::new(rig.publisher.clone()));
+    rig.store.stage(foreign(ordered("orders", "7")));
+    rig.store.stage(foreign(message("orders")));
+    let worker = rig.start_with(Arc::new(router));
+    rig.pass(Duration::from_mins(5)).await;
+
+    for number in 0..KEYS {
+        rig.store.stage(ordered("orders", &number.to_string()));
+    }
+    let sent = rig.accepted(KEYS - 1).await;
+    rig.pass(Duration::from_mins(5)).await;
+
+    assert_eq!(sent.len(), KEYS - 1);
+    let pending = rig.store.pending();
+    let of_key =
+        pending.iter().filter(|record| record.message.ordering_key.as_deref() == Some("7"));
+    assert_eq!((pending.len(), of_key.count()), (3, 2));
+    worker.stop().await;
+}
+
+const KEYS: usize = 40;
 
 #[tokio::test(start_paused = true)]
 async fn a_worker_that_is_woken_looks_at_once() {

@@ -72,7 +72,8 @@ pub(super) fn withheld(bits: u8) -> Vec<Withheld> {
     let keys = KEYS
         .iter()
         .map(|(topic, key)| Withheld::Key(KeyRef { topic: (*topic).into(), key: key.clone() }));
-    let all = [to("orders", None), to("orders", Some("sns-eu")), to("returns", None)];
+    let ordered = Withheld::Ordered("orders".into());
+    let all = [to("orders", None), to("orders", Some("sns-eu")), to("returns", None), ordered];
     let all = all.into_iter().chain(keys).enumerate();
     all.filter(|(bit, _)| bits >> bit & 1 == 1).map(|(_, withheld)| withheld).collect()
 }

@@ -81,7 +81,8 @@ macro_rules! store_conformance {
             withhold:
                 a_withheld_topic_is_left_out
                 a_topic_is_withheld_for_its_transport_alone
-                a_withheld_topic_is_withheld_with_all_of_its_keys
+                all_keys_of_a_topic_are_withheld_together
+                a_withheld_destination_leaves_its_keys
                 a_name_of_other_letters_is_not_withheld
                 a_withheld_key_is_left_out
                 a_failed_head_of_a_withheld_key_is_read

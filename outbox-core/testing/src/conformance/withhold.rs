@@ -14,7 +14,8 @@ use super::sample::{HOUR, TOPIC, failed, keyed, keyed_in, message, neighbours, s
 
 const OTHER: &str = "invoices";
 
-/// Nothing of a withheld topic is read, be it new or tried before; other topics are.
+/// Nothing of a topic is read that is withheld with all of its keys, be it new or tried before; other
+/// topics are.
 pub async fn a_withheld_topic_is_left_out(fixture: &dyn StoreFixture) {
     let outbox = Outbox::holding_all(fixture).await;
     outbox.stage([message(), keyed("key")]).await;
@@ -23,7 +24,7 @@ pub async fn a_withheld_topic_is_left_out(fixture: &dyn StoreFixture) {
     let other = keyed_in(OTHER, "key");
     outbox.stage([message(), other.clone()]).await;
 
-    let batch = read(&outbox, vec![topic(TOPIC)]).await;
+    let batch = read(&outbox, vec![topic(TOPIC), ordered(TOPIC)]).await;
 
     assert_eq!(ids(&batch.records), [other.message.id]);
     assert!(!batch.truncated);
@@ -49,16 +50,35 @@ pub async fn a_topic_is_withheld_for_its_transport_alone(fixture: &dyn StoreFixt
     assert_eq!(without_both.records, []);
 }
 
-/// With a topic its ordered records are left out whatever their transport: a key is in order.
-pub async fn a_withheld_topic_is_withheld_with_all_of_its_keys(fixture: &dyn StoreFixture) {
+/// The keys of a topic are withheld whatever the transports of their records, for a key is in order,
+/// and without what has no key.
+pub async fn all_keys_of_a_topic_are_withheld_together(fixture: &dyn StoreFixture) {
     let outbox = Outbox::new(fixture);
     let mut by_transport = keyed("key");
     by_transport.message.transport = Some("sns-eu".to_owned());
+    let others = [message(), keyed_in(OTHER, "key")];
     outbox.stage([keyed("key"), by_transport]).await;
+    outbox.stage(others.clone()).await;
 
-    let batch = read(&outbox, vec![topic(TOPIC)]).await;
+    let batch = read(&outbox, vec![ordered(TOPIC)]).await;
 
-    assert_eq!(batch.records, []);
+    assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(&others)));
+}
+
+/// With a destination no ordered record is withheld, of whatever transport.
+pub async fn a_withheld_destination_leaves_its_keys(fixture: &dyn StoreFixture) {
+    let outbox = Outbox::new(fixture);
+    let mut by_transport = keyed("key");
+    by_transport.message.transport = Some("sns-eu".to_owned());
+    let keys = [keyed("key"), by_transport];
+    outbox.stage([message()]).await;
+    outbox.stage(keys.clone()).await;
+    let transport = Some("sns-eu".to_owned());
+    let named = Withheld::Destination { topic: TOPIC.into(), transport };
+
+    let batch = read(&outbox, vec![named, topic(TOPIC)]).await;
+
+    assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(&keys)));
 }
 
 /// Withholding is exact: no topic and no key of other letters is left out.
@@ -71,7 +91,8 @@ pub async fn a_name_of_other_letters_is_not_withheld(fixture: &dyn StoreFixture)
     outbox.stage(keys.clone()).await;
     let withheld = KeyRef { topic: OTHER.into(), key: "key".to_owned() };
 
-    let batch = read(&outbox, vec![topic(TOPIC), Withheld::Key(withheld)]).await;
+    let without = vec![topic(TOPIC), ordered(TOPIC), Withheld::Key(withheld)];
+    let batch = read(&outbox, without).await;
 
     let others = [topics.to_vec(), keys.to_vec()].concat();
     assert_eq!(sorted(ids(&batch.records)), sorted(staged_ids(&others)));
@@ -314,6 +335,10 @@ async fn read(outbox: &Outbox<'_>, without: Vec<Withheld>) -> Batch {
 
 fn topic(name: &str) -> Withheld {
     Withheld::Destination { topic: name.into(), transport: None }
+}
+
+fn ordered(name: &str) -> Withheld {
+    Withheld::Ordered(name.into())
 }
 
 fn key(key: &str) -> Withheld {

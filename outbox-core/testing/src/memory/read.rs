@@ -148,9 +148,10 @@ fn is_withheld(row: &Row, without: &[Withheld]) -> bool {
     let message = &row.record.message;
     without.iter().any(|withheld| match withheld {
         Withheld::Destination { topic, transport } => {
-            let ordered = message.ordering_key.is_some();
-            *topic == message.topic && (ordered || *transport == message.transport)
+            let unordered = message.ordering_key.is_none();
+            unordered && *topic == message.topic && *transport == message.transport
         }
+        Withheld::Ordered(topic) => message.ordering_key.is_some() && *topic == message.topic,
         Withheld::Key(key) => row.record.attempts == 0 && row.record.key().as_ref() == Some(key),
     })
 }

@@ -88,26 +88,32 @@ fn due_place(micros: i64, position: i64) -> Option<DuePlace> {
     Some(DuePlace { available_at, position: Position(position) })
 }
 
-/// What a read leaves out, as lists of pairs: topic and transport, topic and ordering key. A record
-/// without a transport has the empty one.
+/// What a read leaves out, as lists: pairs of topic and transport, pairs of topic and ordering key,
+/// topics with all of their keys. A record without a transport has the empty one.
 #[derive(Debug)]
 struct Without {
     destinations: String,
     keys: String,
+    ordered: String,
 }
 
 impl Without {
     fn of(request: &ReadRequest) -> Self {
-        let (mut destinations, mut keys) = (Vec::new(), Vec::new());
+        let (mut destinations, mut keys, mut ordered) = (Vec::new(), Vec::new(), Vec::new());
         for withheld in &request.without {
             match withheld {
                 Withheld::Destination { topic, transport } => {
                     destinations.push((&**topic, transport.as_deref().unwrap_or_default()));
                 }
                 Withheld::Key(key) => keys.push((&*key.topic, key.key.as_str())),
+                Withheld::Ordered(topic) => ordered.push(&**topic),
             }
         }
-        Self { destinations: json_pairs(&destinations), keys: json_pairs(&keys) }
+        Self {
+            destinations: json_pairs(&destinations),
+            keys: json_pairs(&keys),
+            ordered: serde_json::Value::from(ordered).to_string(),
+        }
     }
 }
 

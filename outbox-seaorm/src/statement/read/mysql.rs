@@ -248,11 +248,11 @@ fn values(lanes: &[LaneRead], limit: u32) -> impl Iterator<Item = Value> {
     lanes.iter().flat_map(of_lane)
 }
 
-/// Destinations and keys that are withheld; then lane, thrice a place and the rows to look at behind it,
+/// What is withheld, in three lists; then lane, thrice a place and the rows to look at behind it,
 /// and lane, floor and limit, of each lane.
 fn values_past(request: &ReadRequest, lanes: &[LaneRead], look: u32, limit: u32) -> Vec<Value> {
-    let Without { destinations, keys } = Without::of(request);
-    let mut values: Vec<Value> = vec![destinations.into(), keys.into()];
+    let Without { destinations, keys, ordered } = Without::of(request);
+    let mut values: Vec<Value> = vec![destinations.into(), keys.into(), ordered.into()];
     for read in lanes {
         let lane = i16::from(read.lane.number());
         let (at, position) = read.due_behind.map_or((HELD[0], 0), |place| {
@@ -323,22 +323,22 @@ fn new(names: &TableNames) -> String {
     format!("{look} AND m.available_at IS NULL AND m.position > ? ORDER BY m.position LIMIT ?")
 }
 
-/// `?` destinations and keys that are withheld.
+/// `?` destinations, keys and topics with all of their keys that are withheld.
 const WITHHELD: &str = "WITH destination AS (
     SELECT d.topic, d.transport FROM JSON_TABLE(?, '$[*]'
         COLUMNS (topic TEXT PATH '$[0]', transport TEXT PATH '$[1]')) AS d
 ), kept AS (
     SELECT k.topic, k.ordering_key FROM JSON_TABLE(?, '$[*]'
         COLUMNS (topic TEXT PATH '$[0]', ordering_key TEXT PATH '$[1]')) AS k
+), ordered AS (
+    SELECT o.topic FROM JSON_TABLE(?, '$[*]' COLUMNS (topic TEXT PATH '$')) AS o
 )";
 
-const WANTED: &str = "(m.topic, COALESCE(m.transport, '')) NOT IN
-    (SELECT topic, transport FROM destination)
-    AND (m.ordering_key IS NULL OR (
-        m.topic NOT IN (SELECT topic FROM destination)
+const WANTED: &str = "IF(m.ordering_key IS NULL,
+    (m.topic, COALESCE(m.transport, '')) NOT IN (SELECT topic, transport FROM destination),
+    m.topic NOT IN (SELECT topic FROM ordered)
         AND (m.attempts > 0 OR (m.topic, m.ordering_key) NOT IN
-            (SELECT topic, ordering_key FROM kept))
-    ))";
+            (SELECT topic, ordering_key FROM kept)))";
 
 /// `?` lane, twice the instant and once the position of the place behind which it is looked at, and
 /// rows: all that are there, wanted or not, so that a long queue of what is withheld is not walked at

@@ -65,11 +65,12 @@ fn values(request: &ReadRequest, order: &[LaneRead]) -> [Value; 7] {
     ]
 }
 
-fn withheld(request: &ReadRequest, order: &[LaneRead]) -> [Value; 6] {
-    let Without { destinations, keys } = Without::of(request);
+fn withheld(request: &ReadRequest, order: &[LaneRead]) -> [Value; 7] {
+    let Without { destinations, keys, ordered } = Without::of(request);
     let (due_at, behind): (Vec<i64>, Vec<i64>) = order.iter().map(due_behind).unzip();
     let due = i64::from(due_look(request));
-    [destinations.into(), keys.into(), LOOKED_AT.into(), due_at.into(), behind.into(), due.into()]
+    let (looked_at, due_at, behind) = (LOOKED_AT.into(), due_at.into(), behind.into());
+    [destinations.into(), keys.into(), looked_at, due_at, behind, due.into(), ordered.into()]
 }
 
 /// Index of the first column that belongs to a record; those before it are about the read.
@@ -152,7 +153,8 @@ fn place(row: &PgRow) -> (bool, Option<i16>, Option<i64>) {
 ///
 /// With records that are withheld it is a text of its own: `$8` destinations, `$9` keys, `$10` rows of
 /// each lane that are looked at in search of others, `$11` and `$12` the places behind which each lane
-/// is looked at among those that waited, in microseconds and by position, `$13` how many of these.
+/// is looked at among those that waited, in microseconds and by position, `$13` how many of these, `$14`
+/// topics whose ordered records are withheld.
 fn read(names: &TableNames, clock: Now, withholds: bool) -> String {
     let still = clock.postgres_still();
     let message = names.quoted("message", '"');

@@ -141,9 +141,9 @@ impl Look<'_> {
         let mut text = &self.read.candidates;
         if !self.request.without.is_empty() {
             text = &self.read.withholding;
-            let Without { destinations, keys } = Without::of(self.request);
+            let Without { destinations, keys, ordered } = Without::of(self.request);
             values.extend([destinations.into(), keys.into(), LOOKED_AT.into()]);
-            values.push(i64::from(due_look(self.request)).into());
+            values.extend([i64::from(due_look(self.request)).into(), ordered.into()]);
         }
         let found = self.txn.query_all_raw(statement(text, values)).await;
         let rows = usize::try_from(rows).unwrap_or(usize::MAX);
@@ -163,7 +163,7 @@ fn candidates(names: &TableNames) -> String {
 }
 
 /// As [`candidates`], past records that are withheld: `?6` destinations, `?7` keys, `?8` rows of each
-/// lane that are looked at and `?9` of those that waited, so that a long queue is not walked at once.
+/// lane that are looked at and `?9` of those that waited, `?10` topics with all of their keys, so that a long queue is not walked at once.
 ///
 /// The third column is how far that went, the fourth where it ended among those that waited, if there
 /// may be more of them.
@@ -176,11 +176,11 @@ fn candidates_past(names: &TableNames) -> String {
     };
     let (destinations, keys) = (pairs("?6"), pairs("?7"));
     let mine = format!(
-        "{MINE} AND (m.topic, coalesce(m.transport, '')) NOT IN ({destinations})
-        AND (m.ordering_key IS NULL OR (
-            m.topic NOT IN (SELECT json_extract(value, '$[0]') FROM json_each(?6))
-            AND (m.attempts > 0 OR (m.topic, m.ordering_key) NOT IN ({keys}))
-        ))"
+        "{MINE} AND CASE WHEN m.ordering_key IS NULL
+            THEN (m.topic, coalesce(m.transport, '')) NOT IN ({destinations})
+            ELSE m.topic NOT IN (SELECT value FROM json_each(?10))
+                AND (m.attempts > 0 OR (m.topic, m.ordering_key) NOT IN ({keys}))
+            END"
     );
     let [waited, part] = [
         "available_at <= ?3 AND (available_at, position)

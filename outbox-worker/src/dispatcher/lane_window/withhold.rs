@@ -51,17 +51,21 @@ impl LaneWindow {
             return;
         }
         let position = held.reference().position;
-        let mut gone = vec![position];
-        if let Some(key) = held.record.key() {
-            let queue = self.keys.entry(key).or_default();
-            if held.record.attempts > 0 {
-                queue.failed(position);
-            } else {
-                queue.shed(position);
-            }
-            gone.extend(queue.shed_waiting(|at| stays_away(&self.known, at)));
+        let to = Destination::of(&held.record.message);
+        let Some(key) = held.record.key() else {
+            return self.leave_out(to.withheld(), &[position]);
+        };
+        let queue = self.keys.entry(key).or_default();
+        if held.record.attempts > 0 {
+            queue.failed(position);
+        } else {
+            queue.shed(position);
         }
-        self.leave_out(Destination::of(&held.record.message).withheld(), &gone);
+        let mut gone = queue.shed_waiting(|at| stays_away(&self.known, at));
+        gone.push(position);
+        // Reads cannot tell the keys that wait for this destination from those of another transport,
+        // so all of the topic stay away; until then its keys were read, and those of others sent.
+        self.leave_out(Withheld::Ordered(to.topic), &gone);
     }
 
     /// Lets go of records that need not wait in memory: those of a key that waits for a failed one,
@@ -108,10 +112,15 @@ fn stays_away(known: &BTreeMap<Position, Known>, position: Position) -> bool {
     known.get(&position).is_some_and(|known| !known.tried)
 }
 
+fn goes_to(withheld: &Withheld, wanted: &str) -> bool {
+    matches!(withheld, Withheld::Destination { topic, .. } if **topic == *wanted)
+}
+
 /// Whether reads go on leaving this out.
 fn stays(withheld: &Withheld, keys: &HashMap<KeyRef, KeyQueue>, destinations: &[Withheld]) -> bool {
     match withheld {
         Withheld::Destination { .. } => destinations.contains(withheld),
+        Withheld::Ordered(topic) => destinations.iter().any(|to| goes_to(to, topic)),
         Withheld::Key(key) => keys.get(key).is_some_and(|queue| queue.is_full(true)),
     }
 }

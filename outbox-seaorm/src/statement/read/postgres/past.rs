@@ -78,13 +78,13 @@ fn new(names: &TableNames, of: &str, rows: &str) -> String {
 
 fn wanted() -> String {
     format!(
-        "{READABLE} AND (m.topic, coalesce(m.transport, ''))
+        "{READABLE} AND CASE WHEN m.ordering_key IS NULL
+                THEN (m.topic, coalesce(m.transport, ''))
                     NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($8::json) p)
-                AND (m.ordering_key IS NULL OR (
-                    m.topic NOT IN (SELECT p->>0 FROM json_array_elements($8::json) p)
+                ELSE m.topic NOT IN (SELECT json_array_elements_text($14::json))
                     AND (m.attempts > 0 OR (m.topic, m.ordering_key)
                         NOT IN (SELECT p->>0, p->>1 FROM json_array_elements($9::json) p))
-                ))"
+                END"
     )
 }
 
