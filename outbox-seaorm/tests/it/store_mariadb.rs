@@ -3,13 +3,16 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use outbox_core::{OutboxStore, StoreErrorKind, TableNames};
+use outbox_core::{
+    Failure, FailureKind, OutboxStore, OutcomeKind, ReadRequest, StoreErrorKind, TableNames,
+    Withheld,
+};
 use outbox_seaorm::{PoolOptions, SeaOrmStore, connect};
 use sea_orm::{ConnectionTrait, DatabaseConnection, TransactionTrait};
 
 use crate::database::{on_mariadb, rows};
 use crate::store_errors::chain;
-use crate::store_fixture::Outbox;
+use crate::store_fixture::{Outbox, from_start, outcome, sample};
 
 fn options() -> PoolOptions {
     PoolOptions {
@@ -193,6 +196,32 @@ async fn after_a_connection_that_was_ended_the_next_one_works_on_mariadb() {
             assert_eq!(error.kind(), StoreErrorKind::Unavailable, "{}", chain(&error));
         }
         again.unwrap();
+    })
+    .await;
+}
+
+/// As databases are that were made long ago: what is not of their character set is in the tables all
+/// the same, and nothing of it is lost on the way.
+#[tokio::test]
+async fn a_database_of_another_character_set_keeps_every_letter_on_mariadb() {
+    on_mariadb(|database| async move {
+        let outbox = Outbox::new(database);
+        let name: String = outbox.value("SELECT DATABASE()").await;
+        outbox.run(&format!("ALTER DATABASE `{name}` CHARACTER SET latin1")).await;
+        let store = store(connect(&outbox.database.url, options()).await.unwrap());
+        let leases = outbox.lease(1).await;
+        let record = outbox.insert(sample(0).with("topic", "'\u{2603}'")).await;
+        let failure = Failure::new(FailureKind::Transient, "\u{2603} melts");
+        let kind = OutcomeKind::Failed { failure, delay: Duration::ZERO };
+
+        store.settle(&[outcome(&leases[0], record, kind)]).await.unwrap();
+        let read = store.read(&from_start(&[0])).await.unwrap();
+        let withheld = Withheld::Destination { topic: "\u{2603}".into(), transport: None };
+        let without = ReadRequest { without: vec![withheld], ..from_start(&[0]) };
+        let left_out = store.read(&without).await.unwrap();
+
+        assert_eq!(read.records[0].last_error.as_deref(), Some("\u{2603} melts"));
+        assert_eq!(left_out.records, []);
     })
     .await;
 }

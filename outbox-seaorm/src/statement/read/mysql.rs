@@ -323,15 +323,22 @@ fn new(names: &TableNames) -> String {
     format!("{look} AND m.available_at IS NULL AND m.position > ? ORDER BY m.position LIMIT ?")
 }
 
-/// `?` destinations, keys and topics with all of their keys that are withheld.
+/// `?` destinations, keys and topics with all of their keys that are withheld. Text out of JSON has
+/// the character set of the database, which need not hold what ours does.
 const WITHHELD: &str = "WITH destination AS (
-    SELECT d.topic, d.transport FROM JSON_TABLE(?, '$[*]'
-        COLUMNS (topic TEXT PATH '$[0]', transport TEXT PATH '$[1]')) AS d
+    SELECT d.topic, d.transport FROM JSON_TABLE(?, '$[*]' COLUMNS (
+        topic TEXT CHARACTER SET utf8mb4 PATH '$[0]',
+        transport TEXT CHARACTER SET utf8mb4 PATH '$[1]'
+    )) AS d
 ), kept AS (
-    SELECT k.topic, k.ordering_key FROM JSON_TABLE(?, '$[*]'
-        COLUMNS (topic TEXT PATH '$[0]', ordering_key TEXT PATH '$[1]')) AS k
+    SELECT k.topic, k.ordering_key FROM JSON_TABLE(?, '$[*]' COLUMNS (
+        topic TEXT CHARACTER SET utf8mb4 PATH '$[0]',
+        ordering_key TEXT CHARACTER SET utf8mb4 PATH '$[1]'
+    )) AS k
 ), ordered AS (
-    SELECT o.topic FROM JSON_TABLE(?, '$[*]' COLUMNS (topic TEXT PATH '$')) AS o
+    SELECT o.topic FROM JSON_TABLE(?, '$[*]' COLUMNS (
+        topic TEXT CHARACTER SET utf8mb4 PATH '$'
+    )) AS o
 )";
 
 const WANTED: &str = "IF(m.ordering_key IS NULL,

@@ -224,10 +224,11 @@ const CLAIMS: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
     id CHAR(32) PATH '$[3]', revision INT PATH '$[4]'
 )) AS u";
 
-/// Details as a table: place, delay, text, reason and whether the key is closed.
+/// Details as a table: place, delay, text, reason and whether the key is closed. The text would have
+/// the character set of the database, which need not hold what ours does.
 const DETAILS: &str = "JSON_TABLE(?, '$[*]' COLUMNS (
     lane SMALLINT PATH '$[0]', position BIGINT PATH '$[1]', delay BIGINT PATH '$[2]',
-    note TEXT PATH '$[3]', reason VARCHAR(64) PATH '$[4]', closes INT PATH '$[5]'
+    note TEXT CHARACTER SET utf8mb4 PATH '$[3]', reason VARCHAR(64) PATH '$[4]', closes INT PATH '$[5]'
 )) AS u";
 
 /// The record at each place. The order of the tables and the key are fixed: each record is looked
