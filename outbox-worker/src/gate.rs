@@ -21,6 +21,10 @@ impl Pause {
     pub(crate) const BROKEN: Self =
         Self { first: Duration::from_secs(1), longest: Duration::from_secs(30) };
 
+    /// A destination that is out of reach comes back by itself.
+    pub(crate) const AWAY: Self =
+        Self { first: Duration::from_millis(500), longest: Duration::from_secs(20) };
+
     /// The most that a broker may ask for: a slip of its must not stop a topic for good, and an instant
     /// has an end.
     pub(crate) const LONGEST_ASKED: Duration = Duration::from_mins(15);
@@ -48,7 +52,7 @@ pub(crate) enum Passage {
 pub(crate) struct Gate {
     failures: u32,
     shut_until: Option<Instant>,
-    broken: bool,
+    pause: Option<Pause>,
     probing: bool,
 }
 
@@ -77,8 +81,13 @@ impl Gate {
     }
 
     /// Whether it is shut until a person has repaired something.
-    pub(crate) const fn is_broken(&self) -> bool {
-        self.is_shut() && self.broken
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_shut() && self.pause == Some(Pause::BROKEN)
+    }
+
+    /// Whether it is shut because the destination is out of reach.
+    pub(crate) fn is_away(&self) -> bool {
+        self.is_shut() && self.pause == Some(Pause::AWAY)
     }
 
     /// Whether a record is under way that probes.
@@ -106,7 +115,7 @@ impl Gate {
         }
         let asked = at_least.unwrap_or_default().min(Pause::LONGEST_ASKED);
         let pause_for = pause.after(self.failures).max(asked);
-        self.broken = pause == Pause::BROKEN;
+        self.pause = Some(pause);
         self.failures = self.failures.saturating_add(1);
         self.shut_until = Some(now + pause_for);
         self.probing = false;

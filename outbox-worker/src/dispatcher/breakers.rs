@@ -39,6 +39,18 @@ impl Desk {
         }
     }
 
+    /// Call after call fails as a whole: what waits does so untouched, or an outage would use up its
+    /// attempts. A record that probes has its own counted, for it may be the reason.
+    pub(super) fn leave_alone(&mut self, to: &Destination, failure: &Failure) {
+        let was_away = self.destinations.gate(to).is_away();
+        let after = failure.retry_after;
+        self.change_gate(to, |gate| gate.shut(Instant::now(), Pause::AWAY, after));
+        if !was_away {
+            let (topic, transport) = (&to.topic, to.transport.as_deref());
+            tracing::warn!(%topic, transport, %failure, "every call fails: the topic is paused");
+        }
+    }
+
     pub(super) fn pause_everything(&mut self, failure: &Failure) {
         let was_open = !self.credentials.is_shut();
         let after = failure.retry_after;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::flow::Flow;
 use super::held::Held;
+use super::outage::Outage;
 use super::trouble::Trouble;
 use crate::gate::{Gate, Passage};
 
@@ -24,6 +25,7 @@ const FORGOTTEN_AFTER: Duration = Duration::from_mins(1);
 pub(super) struct DestinationQueue {
     pub(super) gate: Gate,
     pub(super) flow: Flow,
+    pub(super) outage: Outage,
     pub(super) trouble: Trouble,
     pub(super) in_turn: bool,
     ready: VecDeque<Held>,
@@ -37,6 +39,7 @@ impl DestinationQueue {
         Self {
             gate: Gate::default(),
             flow: Flow::new(most_calls),
+            outage: Outage::default(),
             trouble: Trouble::default(),
             in_turn: false,
             ready: VecDeque::new(),

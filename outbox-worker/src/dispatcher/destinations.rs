@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use super::destination_queue::DestinationQueue;
 use super::flow::Flow;
 use super::held::Held;
+use super::outage::Outage;
 use crate::gate::{Gate, Passage};
 
 /// Where a record goes: to a topic, through the publisher that its transport names.
@@ -207,9 +208,10 @@ impl Destinations {
         !self.turn.is_empty()
     }
 
-    /// Whether any has a record to send and is not broken.
+    /// Whether any has a record to send and is neither broken nor out of reach.
     pub(super) fn has_sendable(&self) -> bool {
-        self.queues.values().any(|queue| queue.has_ready() && !queue.gate.is_broken())
+        let rests = |gate: &Gate| gate.is_broken() || gate.is_away();
+        self.queues.values().any(|queue| queue.has_ready() && !rests(&queue.gate))
     }
 
     /// A send to it failed; says whether that is to be said.
@@ -235,6 +237,11 @@ impl Destinations {
     /// Its breaker.
     pub(super) fn gate(&mut self, destination: &Destination) -> &mut Gate {
         &mut self.queue(destination).gate
+    }
+
+    /// Whether it is out of reach.
+    pub(super) fn outage(&mut self, destination: &Destination) -> &mut Outage {
+        &mut self.queue(destination).outage
     }
 
     /// How many calls it takes.

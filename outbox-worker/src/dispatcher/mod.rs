@@ -21,6 +21,7 @@ mod idle;
 mod key_queue;
 mod lane_window;
 mod left_out;
+mod outage;
 mod pace;
 mod publish;
 mod read;

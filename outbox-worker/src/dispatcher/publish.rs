@@ -46,6 +46,15 @@ pub(super) struct Flight {
     pub(super) tickets: Vec<Ticket>,
 }
 
+/// Why a destination has to be left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lesson {
+    /// It is out of reach.
+    Away,
+    /// A single call was too much for it.
+    TooMuch,
+}
+
 impl Sent {
     /// Who is at fault, if it failed.
     pub(super) fn failed(&self) -> Option<FailureKind> {
@@ -114,10 +123,10 @@ impl Desk {
     pub(super) fn take_sent(&mut self, flight: Flight, sent: Vec<Sent>) {
         self.end_flight(&flight);
         self.take_back_alone();
-        let must_pause = self.learn(&flight, &sent);
+        let lesson = self.learn(&flight, &sent);
         // In reverse, so that records which go back to the front of their queue keep their order.
         for (ticket, sent) in flight.tickets.into_iter().zip(sent).rev() {
-            self.take_verdict(&ticket, sent, must_pause);
+            self.take_verdict(&ticket, sent, lesson);
         }
         self.say_deaths();
     }
@@ -145,13 +154,15 @@ impl Desk {
         self.parts.measure(&Measurement::Called { topic, messages, took });
     }
 
-    /// What a call tells of how many calls its destination takes; says whether it has to be left
-    /// alone for a while.
-    fn learn(&mut self, flight: &Flight, sent: &[Sent]) -> bool {
+    /// What a call tells of how many calls its destination takes, and whether that has to be left alone
+    /// for a while.
+    fn learn(&mut self, flight: &Flight, sent: &[Sent]) -> Option<Lesson> {
         let flow = self.destinations.flow(&flight.to);
         let failed = |kind| move |sent: &Sent| sent.failed() == Some(kind);
         if sent.iter().any(failed(FailureKind::Throttled)) {
-            return flow.throttled(flight.number) == Throttling::TooMuch;
+            let throttling = flow.throttled(flight.number);
+            self.destinations.outage(&flight.to).answered();
+            return (throttling == Throttling::TooMuch).then_some(Lesson::TooMuch);
         }
         if sent.iter().all(failed(FailureKind::Ambiguous)) {
             // A destination that does not answer holds every call for long.
@@ -159,10 +170,20 @@ impl Desk {
         } else if sent.iter().any(|sent| sent.failed().is_none()) {
             flow.succeeded();
         }
-        false
+        let outage = self.destinations.outage(&flight.to);
+        let away = |sent: &Sent| sent.failed().is_some_and(is_away);
+        match flight.tickets.first() {
+            Some(first) if sent.iter().all(away) => {
+                outage.failed(first.record).then_some(Lesson::Away)
+            }
+            _ => {
+                outage.answered();
+                None
+            }
+        }
     }
 
-    fn take_verdict(&mut self, ticket: &Ticket, sent: Sent, must_pause: bool) {
+    fn take_verdict(&mut self, ticket: &Ticket, sent: Sent, lesson: Option<Lesson>) {
         let to = Destination::of(&sent.held.record.message);
         match sent.verdict {
             Ok(_) => {
@@ -176,28 +197,40 @@ impl Desk {
             Err(failure) => {
                 let (topic, kind) = (&*to.topic, failure.kind);
                 self.parts.measure(&Measurement::Failed { topic, kind });
-                match failure.kind {
-                    FailureKind::Credentials => {
-                        self.change_gate(&to, Gate::probe_again);
-                        self.pause_everything(&failure);
-                    }
-                    FailureKind::Destination => {
-                        // Whoever is told so about a topic has been let in.
-                        self.open_credentials();
-                        self.pause_destination(&to, &failure);
-                    }
-                    FailureKind::Throttled => {
-                        self.open_credentials();
-                        self.slow_destination(&to, &failure, must_pause);
-                    }
-                    FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
-                        self.change_gate(&to, Gate::probe_again);
-                        self.change_credentials(Gate::probe_again);
-                        self.say_failing(&to, &failure);
-                        return self.decide(ticket, failure);
-                    }
+                self.take_failure(&to, &failure, lesson);
+                if is_counted(kind) {
+                    self.decide(ticket, failure);
+                } else {
+                    self.send_again(sent.held);
                 }
-                self.send_again(sent.held);
+            }
+        }
+    }
+
+    /// What a failure tells of its destination.
+    fn take_failure(&mut self, to: &Destination, failure: &Failure, lesson: Option<Lesson>) {
+        match failure.kind {
+            FailureKind::Credentials => {
+                self.change_gate(to, Gate::probe_again);
+                self.pause_everything(failure);
+            }
+            FailureKind::Destination => {
+                // Whoever is told so about a topic has been let in.
+                self.open_credentials();
+                self.pause_destination(to, failure);
+            }
+            FailureKind::Throttled => {
+                self.open_credentials();
+                self.slow_destination(to, failure, lesson == Some(Lesson::TooMuch));
+            }
+            FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient => {
+                if lesson == Some(Lesson::Away) {
+                    self.leave_alone(to, failure);
+                } else {
+                    self.change_gate(to, Gate::probe_again);
+                }
+                self.change_credentials(Gate::probe_again);
+                self.say_failing(to, failure);
             }
         }
     }
@@ -306,6 +339,16 @@ pub(super) fn keep_sendable(
         return None;
     }
     Some(held)
+}
+
+/// Whether it is an attempt of the record: otherwise its row is not touched.
+const fn is_counted(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Ambiguous | FailureKind::Message | FailureKind::Transient)
+}
+
+/// Whether a whole call that fails so may mean that the destination is out of reach.
+const fn is_away(kind: FailureKind) -> bool {
+    matches!(kind, FailureKind::Ambiguous | FailureKind::Transient)
 }
 
 /// Time since the message could first have been sent.

@@ -17,6 +17,7 @@ mod dispatcher_logs;
 mod dispatcher_measures;
 mod dispatcher_memory;
 mod dispatcher_order;
+mod dispatcher_outage;
 mod dispatcher_routing;
 mod dispatcher_spans;
 mod logs;
