@@ -67,7 +67,7 @@ pub(crate) const SQLITE_NOW: &str = "(CAST(strftime('%s', 'now') AS INTEGER) * 1
     + CAST(substr(strftime('%f', 'now'), 4) AS INTEGER) * 1000)";
 
 /// A thousand years: what lies beyond is meant as for ever, and every database can add it to now.
-const LONGEST: i64 = 1000 * 366 * 24 * 3600 * 1_000_000;
+pub(crate) const LONGEST: i64 = 1000 * 366 * 24 * 3600 * 1_000_000;
 
 /// Whole microseconds, cut at a thousand years.
 pub(crate) fn micros(duration: Duration) -> i64 {

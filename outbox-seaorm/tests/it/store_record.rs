@@ -3,13 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use outbox_core::{EventId, Format, Headers, OutboxRecord, RecordRef};
+use outbox_core::{
+    Count, DeadReason, EventId, Format, Headers, OutboxRecord, OutboxStore, Outcome, OutcomeKind,
+    RecordRef, Withheld,
+};
 use outbox_seaorm::{Context, EventExt, OutboxEvent, Stage};
 use sea_orm::TransactionTrait;
 
 use crate::database::{SOURCE, TestDatabase, on_postgres, on_sqlite};
 use crate::on_all;
-use crate::store_fixture::{HOUR, Outbox, SECOND, positions, sample};
+use crate::store_fixture::{HOUR, Outbox, SECOND, Sample, from_start, outcome, positions, sample};
 
 on_all!(store_record:
     a_failed_record_is_read_with_its_failure,
@@ -187,4 +190,66 @@ async fn an_instant_beyond_all_calendars_is_undecodable(database: TestDatabase) 
 
     assert_eq!(batch.undecodable.len(), 1);
     assert_eq!(batch.undecodable[0].error, "occurred_at is of another kind or out of range");
+}
+
+/// Columns that hold an instant.
+const INSTANTS: [&str; 5] =
+    ["available_at", "created_at", "deliver_at", "first_failed_at", "occurred_at"];
+
+#[tokio::test]
+async fn an_instant_on_no_calendar_stops_no_lane_on_postgres() {
+    on_postgres(an_instant_on_no_calendar_stops_no_lane).await;
+}
+
+#[tokio::test]
+async fn an_instant_on_no_calendar_stops_no_lane_on_sqlite() {
+    on_sqlite(an_instant_on_no_calendar_stops_no_lane).await;
+}
+
+/// Whoever takes the lane over is told what waits, counts and reads. What is due and cannot be decoded
+/// dies with what was stored; what is later than every instant is never due, and its key waits.
+async fn an_instant_on_no_calendar_stops_no_lane(database: TestDatabase) {
+    let outbox = Outbox::new(database);
+    let wrong =
+        if outbox.is_postgres() { ["'infinity'", "'-infinity'"] } else { ["'soon'", "1.5"] };
+    for value in wrong {
+        for column in INSTANTS {
+            let sample = failed_before(&outbox, &format!("{column} {}", &value[1..2]));
+            outbox.insert(sample.with(column, value)).await;
+        }
+    }
+    let good = outbox.insert(failed_before(&outbox, "good")).await;
+    let mut withholding = from_start(&[0]);
+    withholding.without = vec![Withheld::Destination { topic: "paused".into(), transport: None }];
+
+    let leases = outbox.lease(1).await;
+    let states = outbox.store.acquired(&leases).await.unwrap();
+    let counts = outbox.store.stats().await.unwrap();
+    let batch = outbox.read(&[0]).await;
+    let past = outbox.store.read(&withholding).await.unwrap();
+    let dying = batch.undecodable.iter().map(|row| {
+        let error = row.error.clone();
+        let kind = OutcomeKind::Dead { reason: DeadReason::Undecodable, error, parks_key: false };
+        Outcome { revision: row.revision, ..outcome(&leases[0], row.reference, kind) }
+    });
+    let settled = outbox.settle(&dying.collect::<Vec<_>>()).await;
+
+    // Those whose age alone is wrong are as good as any.
+    assert_eq!(positions(&batch), [2, 7, good.position.0]);
+    assert_eq!((batch.undecodable.len(), settled.applied.len()), (7, 7));
+    assert_eq!((positions(&past), past.undecodable.len()), (positions(&batch), 7));
+    assert_eq!(states[0].waiting.len(), 11);
+    assert_eq!((counts.ready, counts.retrying), (Count::Exact(10), Count::Exact(1)));
+    let kept = format!("SELECT count(*) FROM outbox_dead_letter WHERE occurred_at = {}", wrong[0]);
+    assert_eq!(outbox.value::<i64>(&kept).await, 1);
+}
+
+/// A record of an ordered key that failed an hour ago and is due again.
+fn failed_before(outbox: &Outbox, key: &str) -> Sample {
+    let (hour, second) = (outbox.instant(Some(-HOUR)), outbox.instant(Some(-SECOND)));
+    let failed = sample(0).key(key).with("attempts", "1").with("revision", "1");
+    failed
+        .with("first_failed_at", &hour)
+        .with("available_at", &second)
+        .with("last_error", "'no route'")
 }

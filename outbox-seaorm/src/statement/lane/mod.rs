@@ -59,25 +59,44 @@ struct LaneRow {
     losses: Option<(i32, i32)>,
 }
 
+/// Leaves out a failed record whose own columns cannot be read, with a warning: it stops nobody, and
+/// once it is due it is read as one that cannot be decoded.
 fn lane_rows(rows: &[QueryResult]) -> Result<Vec<LaneRow>, StoreError> {
-    let lane_row = |row: &QueryResult| {
-        let topic: Option<String> = row.try_get_by_index(1)?;
-        let key: Option<String> = row.try_get_by_index(2)?;
-        let position: Option<i64> = row.try_get_by_index(3)?;
-        let dead_id: Option<Uuid> = row.try_get_by_index(5)?;
-        let dead_lane: Option<i16> = row.try_get_by_index(6)?;
-        let abandoned: Option<i32> = row.try_get_by_index(7)?;
-        let deaths: Option<i32> = row.try_get_by_index(8)?;
-        Ok(LaneRow {
-            lane: row.try_get_by_index(0)?,
-            key: topic.zip(key).map(|(topic, key)| KeyRef { topic: topic.into(), key }),
-            position: position.map(Position),
-            due_in: row.try_get_by_index(4)?,
-            dead: dead_id.zip(dead_lane),
-            losses: abandoned.zip(deaths),
-        })
-    };
-    rows.iter().map(lane_row).collect::<Result<_, DbErr>>().map_err(failed("acquired"))
+    let mut readable = Vec::with_capacity(rows.len());
+    for row in rows {
+        match lane_row(row) {
+            Ok(row) => readable.push(row),
+            Err(error) if is_of_record(row) => {
+                tracing::warn!(%error, "a failed record cannot be read: its key does not wait for it");
+            }
+            Err(error) => return Err(failed("acquired")(error)),
+        }
+    }
+    Ok(readable)
+}
+
+/// Whether it is of no parked key and tells of no losses.
+fn is_of_record(row: &QueryResult) -> bool {
+    matches!(row.try_get_by_index::<Option<Uuid>>(5), Ok(None))
+        && matches!(row.try_get_by_index::<Option<i32>>(7), Ok(None))
+}
+
+fn lane_row(row: &QueryResult) -> Result<LaneRow, DbErr> {
+    let topic: Option<String> = row.try_get_by_index(1)?;
+    let key: Option<String> = row.try_get_by_index(2)?;
+    let position: Option<i64> = row.try_get_by_index(3)?;
+    let dead_id: Option<Uuid> = row.try_get_by_index(5)?;
+    let dead_lane: Option<i16> = row.try_get_by_index(6)?;
+    let abandoned: Option<i32> = row.try_get_by_index(7)?;
+    let deaths: Option<i32> = row.try_get_by_index(8)?;
+    Ok(LaneRow {
+        lane: row.try_get_by_index(0)?,
+        key: topic.zip(key).map(|(topic, key)| KeyRef { topic: topic.into(), key }),
+        position: position.map(Position),
+        due_in: row.try_get_by_index(4)?,
+        dead: dead_id.zip(dead_lane),
+        losses: abandoned.zip(deaths),
+    })
 }
 
 /// Sorts rows into the states of the lanes, in the order of the leases.

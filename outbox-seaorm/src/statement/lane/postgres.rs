@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::{bits, lane_rows, leases, states, still_held};
 use crate::mapping::failed;
-use crate::statement::clock::{Now, micros};
+use crate::statement::clock::{LONGEST, Now, micros};
 
 /// The statements about leases of one outbox.
 #[derive(Debug)]
@@ -229,7 +229,10 @@ fn acquired(names: &TableNames, clock: Now) -> String {
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
         "SELECT m.lane, m.topic, m.ordering_key, m.position,
-    (extract(epoch FROM m.available_at - {still}) * 1000000)::bigint AS due_in,
+    CASE WHEN isfinite(m.available_at)
+        THEN (extract(epoch FROM m.available_at - {still}) * 1000000)::bigint
+        WHEN m.available_at > {still} THEN {LONGEST}
+    END AS due_in,
     NULL::uuid AS dead_id, NULL::smallint AS dead_lane,
     NULL::integer AS abandoned, NULL::integer AS deaths
 FROM unnest($1::smallint[]) AS a (lane) CROSS JOIN LATERAL (

@@ -7,7 +7,7 @@ use sea_orm::{ConnectionTrait, DatabaseConnection};
 
 use super::{bits, lane_rows, leases, states, still_held};
 use crate::mapping::failed;
-use crate::statement::clock::{Now, micros};
+use crate::statement::clock::{LONGEST, Now, micros};
 use crate::statement::json::{json_lanes, json_leases};
 use crate::store::immediate::{Immediate, statement};
 
@@ -168,13 +168,18 @@ const HELD: &str = "l.expires_at > ?2 AND EXISTS (
 )";
 
 /// All failed records of ordered keys, the parked keys, and the lanes that workers died with.
+///
+/// What is no number is later than every instant, as comparisons have it.
 fn acquired(names: &TableNames, clock: Now) -> String {
     let now = clock.sqlite();
     let failed = names.identifier("message_failed").replace('"', "\"\"");
     let [message, parked_key, lane] =
         ["message", "parked_key", "lane"].map(|table| names.quoted(table, '"'));
     format!(
-        "SELECT lane, topic, ordering_key, position, available_at - {now}, NULL, NULL, NULL, NULL
+        "SELECT lane, topic, ordering_key, position, CASE
+        WHEN typeof(available_at) IN ('integer', 'real') THEN CAST(available_at - {now} AS INTEGER)
+        ELSE {LONGEST}
+    END, NULL, NULL, NULL, NULL
 FROM {message} INDEXED BY \"{failed}\"
 WHERE lane IN (SELECT value FROM json_each(?1)) AND available_at IS NOT NULL
     AND attempts > 0 AND ordering_key IS NOT NULL

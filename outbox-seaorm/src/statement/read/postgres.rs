@@ -163,8 +163,8 @@ fn read(names: &TableNames, clock: Now, withholds: bool) -> String {
     let looked_at = if withholds { past::looked_at(names) } else { "NULL::text".to_owned() };
     format!(
         "WITH {looks}, {COUNTED}
-SELECT s.horizon, s.looked_at, t.seen, {columns},
-    (extract(epoch FROM {still} - t.first_failed_at) * 1000000)::bigint
+SELECT s.horizon, s.looked_at, t.seen, {columns}, CASE WHEN isfinite(t.first_failed_at)
+        THEN (extract(epoch FROM {still} - t.first_failed_at) * 1000000)::bigint END
 FROM (
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS horizon,
         {looked_at} AS looked_at

@@ -201,7 +201,7 @@ fn candidates_past(names: &TableNames) -> String {
         "coalesce((SELECT max(p.position) FROM {part} AS p), json_extract(l.value, '$[1]'))"
     );
     let due_reached = format!(
-        "(SELECT json_array(p.available_at, p.position) FROM {waited} AS p LIMIT 1 OFFSET ?9 - 1)"
+        "(SELECT json_array(CAST(p.available_at AS INTEGER), p.position) FROM {waited} AS p LIMIT 1 OFFSET ?9 - 1)"
     );
     format!("SELECT {due}, {new}, {reached}, {due_reached} FROM json_each(?1) AS l ORDER BY l.key")
 }

@@ -26,7 +26,7 @@ impl Stats {
 }
 
 /// The first record of each lane stands in for those that a bounded look does not reach: within a
-/// lane, positions grow nearly with age.
+/// lane, positions grow nearly with age. What has no instant on the calendar has no age.
 fn stats(names: &TableNames, clock: Now) -> String {
     let still = clock.postgres_still();
     let [message, parked, dead] =
@@ -34,13 +34,13 @@ fn stats(names: &TableNames, clock: Now) -> String {
     format!(
         "WITH fresh AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE available_at IS NULL) AS ready, count(*) AS looked,
-        min(created_at) FILTER (WHERE available_at IS NULL) AS oldest
+        min(created_at) FILTER (WHERE available_at IS NULL AND isfinite(created_at)) AS oldest
     FROM (SELECT available_at, created_at FROM {message} LIMIT {BOUND}) m
 ), waited AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE due) AS ready,
         count(*) FILTER (WHERE NOT due AND attempts = 0) AS scheduled,
         count(*) FILTER (WHERE NOT due AND attempts > 0) AS retrying, count(*) AS looked,
-        min(greatest(created_at, available_at)) FILTER (WHERE due) AS oldest
+        min(greatest(created_at, available_at)) FILTER (WHERE due AND isfinite(created_at)) AS oldest
     FROM (
         SELECT m.available_at <= {still} AS due, m.*
         FROM generate_series(0, 63) AS l (lane) CROSS JOIN LATERAL (
@@ -51,7 +51,8 @@ fn stats(names: &TableNames, clock: Now) -> String {
         ) m LIMIT {BOUND}
     ) m
 ), heads AS MATERIALIZED (
-    SELECT min(h.created_at) AS oldest FROM generate_series(0, 63) AS l (lane)
+    SELECT min(h.created_at) FILTER (WHERE isfinite(h.created_at)) AS oldest
+    FROM generate_series(0, 63) AS l (lane)
     CROSS JOIN LATERAL (
         SELECT m.created_at FROM {message} m
         WHERE m.lane = l.lane AND m.available_at IS NULL ORDER BY m.position LIMIT 1

@@ -25,7 +25,8 @@ impl Stats {
     }
 }
 
-/// The rows that are looked at are the oldest ones, so that a bounded look finds the oldest age.
+/// The rows that are looked at are the oldest ones, so that a bounded look finds the oldest age. What
+/// has no instant on the calendar has no age.
 fn stats(names: &TableNames, clock: Now) -> String {
     let now = clock.sqlite();
     let [message, parked, dead] =
@@ -33,13 +34,15 @@ fn stats(names: &TableNames, clock: Now) -> String {
     format!(
         "WITH clock AS MATERIALIZED (SELECT {now} AS now), fresh AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE available_at IS NULL) AS ready, count(*) AS looked,
-        min(created_at) FILTER (WHERE available_at IS NULL) AS oldest
+        min(created_at) FILTER (WHERE available_at IS NULL AND typeof(created_at) = 'integer')
+            AS oldest
     FROM (SELECT available_at, created_at FROM {message} ORDER BY position LIMIT {BOUND})
 ), waited AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE due) AS ready,
         count(*) FILTER (WHERE NOT due AND attempts = 0) AS scheduled,
         count(*) FILTER (WHERE NOT due AND attempts > 0) AS retrying, count(*) AS looked,
-        min(max(created_at, available_at)) FILTER (WHERE due) AS oldest
+        min(max(created_at, available_at)) FILTER (WHERE due AND typeof(created_at) = 'integer'
+            AND typeof(available_at) = 'integer') AS oldest
     FROM (
         SELECT available_at <= (SELECT now FROM clock) AS due, available_at, created_at, attempts
         FROM {message} WHERE available_at IS NOT NULL LIMIT {BOUND}

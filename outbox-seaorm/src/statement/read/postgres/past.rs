@@ -7,6 +7,7 @@ use outbox_core::TableNames;
 
 use super::{READABLE, ROOM};
 use crate::statement::clock::Now;
+use crate::statement::read::BEFORE_ALL;
 
 /// As the looks of a read that withholds nothing. Both take what waited out of one walk, in which a
 /// row counts whether it is wanted or not.
@@ -53,7 +54,8 @@ fn waited(names: &TableNames, clock: Now) -> String {
         SELECT m.ctid AS at, m.position, m.available_at, m.size, {wanted} AS wanted
         FROM {message} m
         WHERE m.lane = a.lane AND m.available_at <= {still} AND (m.available_at, m.position)
-            > ('epoch'::timestamptz + a.due_at * interval '1 microsecond', a.due)
+            > (CASE WHEN a.due_at = {BEFORE_ALL} THEN '-infinity'::timestamptz
+                ELSE 'epoch'::timestamptz + a.due_at * interval '1 microsecond' END, a.due)
         ORDER BY m.available_at, m.position LIMIT $13
     ) w
 )"
@@ -101,7 +103,9 @@ pub(super) fn looked_at(names: &TableNames) -> String {
                     ORDER BY m.position OFFSET $10 - 1 LIMIT 1),
                     (SELECT max(m.position) FROM {message} m WHERE m.lane = a.lane)
                 )),
-                (extract(epoch FROM w.available_at) * 1000000)::bigint, w.position
+                CASE WHEN isfinite(w.available_at)
+                    THEN (extract(epoch FROM w.available_at) * 1000000)::bigint
+                    WHEN w.available_at IS NOT NULL THEN {BEFORE_ALL} END, w.position
             ))::text
             FROM unnest($1::smallint[], $2::bigint[]) AS a (lane, floor)
             LEFT JOIN waited w ON w.lane = a.lane AND w.nth = $13
