@@ -89,8 +89,7 @@ pub(super) fn present(names: &TableNames) -> String {
 
 fn message(names: &TableNames) -> Vec<String> {
     let (table, sequence) = (names.qualified("message"), names.qualified("position"));
-    let [due, failed] =
-        ["message_due", "message_failed"].map(|index| names.unqualified(index, '"'));
+    let due = names.unqualified("message_due", '"');
     let drawn_from = literal(&sequence);
     // The transaction's id is drawn before the position, in this order by CASE: whoever reads a
     // position then knows from the snapshot whether a lower one can still appear.
@@ -124,13 +123,18 @@ fn message(names: &TableNames) -> Vec<String> {
             "CREATE INDEX {due} ON {table} (lane, available_at, position)
     WHERE available_at IS NOT NULL"
         ),
-        // A lane's owner loads the failed records of ordered keys of its lane, among which no other
-        // scheduled one is: most records are never in it.
-        format!(
-            "CREATE INDEX {failed} ON {table} (lane)
-    WHERE attempts > 0 AND ordering_key IS NOT NULL"
-        ),
+        message_failed(names),
     ]
+}
+
+/// A lane's owner loads the failed records of ordered keys of its lane, among which no other scheduled
+/// one is: most records are never in this index.
+fn message_failed(names: &TableNames) -> String {
+    let (table, index) = (names.qualified("message"), names.unqualified("message_failed", '"'));
+    format!(
+        "CREATE INDEX {index} ON {table} (lane)
+    WHERE attempts > 0 AND ordering_key IS NOT NULL"
+    )
 }
 
 fn lane(names: &TableNames) -> [String; 2] {
