@@ -28,6 +28,8 @@ pub(super) struct DestinationQueue {
     pub(super) outage: Outage,
     pub(super) trouble: Trouble,
     pub(super) in_turn: bool,
+    /// Bytes of the calls that are under way.
+    pub(super) bytes_in_flight: usize,
     ready: VecDeque<Held>,
     /// How few records make it worth reading more of them, while reads leave them out.
     full_above: Option<usize>,
@@ -42,6 +44,7 @@ impl DestinationQueue {
             outage: Outage::default(),
             trouble: Trouble::default(),
             in_turn: false,
+            bytes_in_flight: 0,
             ready: VecDeque::new(),
             full_above: None,
             used_at: Instant::now(),

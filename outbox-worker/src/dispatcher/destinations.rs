@@ -98,7 +98,7 @@ impl Destinations {
         }
         for _ in 0..self.turn.len() {
             let to = self.turn.pop_front()?;
-            let spare = self.has_spare_call(&to);
+            let spare = self.has_spare(&to);
             let queue = self.queues.get_mut(&to)?;
             let room = if spare { queue.room(now, limit) } else { 0 };
             let batch = queue.fill(now, room, &mut usable);
@@ -116,7 +116,9 @@ impl Destinations {
 
     /// A call with so many bytes ended after so long, in whatever way.
     pub(super) fn end_call(&mut self, to: &Destination, bytes: usize, took: Duration) {
-        self.queue(to).flow.end(took);
+        let queue = self.queue(to);
+        queue.flow.end(took);
+        queue.bytes_in_flight -= bytes;
         self.in_flight.calls -= 1;
         self.in_flight.bytes -= bytes;
     }
@@ -152,6 +154,7 @@ impl Destinations {
         let probes = queue.gate.passage(now) == Passage::Probe;
         let number = queue.flow.begin();
         let bytes = batch.iter().map(Held::bytes).sum();
+        queue.bytes_in_flight += bytes;
         self.in_flight.calls += 1;
         self.in_flight.bytes += bytes;
         Call { to, number, bytes, probes, batch }
@@ -159,17 +162,18 @@ impl Destinations {
 
     /// Whether a destination may have one more call.
     ///
-    /// A slow one leaves half of the calls to others that are known, and keeps to a quarter itself
-    /// while they need the rest.
-    fn has_spare_call(&self, to: &Destination) -> bool {
-        let Some(queue) = self.queues.get(to).filter(|queue| queue.flow.is_slow()) else {
-            return true;
-        };
-        let in_flight = queue.flow.in_flight();
-        let quarter = self.most.calls.div_ceil(4);
-        let contested = self.most.calls - self.in_flight.calls <= quarter;
-        let part = if contested { quarter } else { self.most.calls.div_ceil(2) };
-        self.queues.len() < 2 || in_flight < part
+    /// No destination takes the last quarter of the bytes, so that others have something to begin with.
+    /// A slow one leaves half of the calls and bytes to others that are known, and keeps to a quarter
+    /// itself while they need the rest.
+    fn has_spare(&self, to: &Destination) -> bool {
+        let Some(queue) = self.queues.get(to) else { return true };
+        let (calls, bytes) = (queue.flow.in_flight(), queue.bytes_in_flight);
+        let (most, now) = (self.most, self.in_flight);
+        if !queue.flow.is_slow() {
+            return bytes < most.bytes - most.bytes / 4;
+        }
+        self.queues.len() < 2
+            || calls < share(most.calls, now.calls) && bytes < share(most.bytes, now.bytes)
     }
 
     /// Destinations of which more records would only take up memory.
@@ -270,4 +274,11 @@ impl Destinations {
             self.turn.push_back(destination);
         }
     }
+}
+
+/// What a slow destination may take of so much, of which all of them have taken so much.
+const fn share(most: usize, taken: usize) -> usize {
+    let quarter = most.div_ceil(4);
+    let is_contested = most.saturating_sub(taken) <= quarter;
+    if is_contested { quarter } else { most.div_ceil(2) }
 }
