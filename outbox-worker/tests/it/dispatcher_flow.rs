@@ -90,7 +90,9 @@ fn stage(rig: &Rig, topic: &str, records: usize) {
 fn stage_large(rig: &Rig, topic: &str, records: usize, bytes: usize) {
     let payload = Bytes::from(vec![b'1'; bytes]);
     for _ in 0..records {
-        rig.store.stage(OutboxMessage { payload: payload.clone(), ..message(topic) });
+        let mut message = message(topic);
+        message.payload = payload.clone();
+        rig.store.stage(message);
     }
 }
 
