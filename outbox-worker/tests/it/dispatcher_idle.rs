@@ -116,8 +116,8 @@ async fn the_part_of_a_worker_that_died_is_waited_for() {
     let (one, dead) = (rig.start(), rig.start());
     rig.until("an even share", |store| {
         let owner = store.lanes().first().map(|lane| lane.owner);
-        let owned = store.lanes().iter().filter(|lane| Some(lane.owner) == owner).count();
-        (store.lanes().len(), owned) == (64, 32)
+        let held = store.lanes().iter().filter(|lane| Some(lane.owner) == owner).count();
+        (store.lanes().len(), held) == (64, 32)
     })
     .await;
     one.stop().await;
