@@ -15,18 +15,26 @@ use sea_orm::DatabaseConnection;
 /// pools keep sessions.
 #[derive(Clone)]
 pub(super) struct Sessions {
+    #[cfg(any(feature = "mysql", feature = "postgres"))]
     db: DatabaseConnection,
     refused: Arc<AtomicBool>,
 }
 
 impl Sessions {
     pub(super) fn of(db: &DatabaseConnection) -> Self {
-        Self { db: db.clone(), refused: Arc::default() }
+        #[cfg(not(any(feature = "mysql", feature = "postgres")))]
+        let _ = db;
+        Self {
+            #[cfg(any(feature = "mysql", feature = "postgres"))]
+            db: db.clone(),
+            refused: Arc::default(),
+        }
     }
 
     /// Makes a call, on new connections if the last one was refused.
     ///
-    /// The connection of the last call is back in the pool only by now.
+    /// The connection of the last call is back in the pool a moment after it; a call that comes sooner
+    /// is refused once more, and the next one closes it.
     pub(super) async fn during<T>(
         &self,
         call: impl Future<Output = Result<T, StoreError>>,

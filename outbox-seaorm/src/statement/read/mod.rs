@@ -19,8 +19,11 @@ pub(crate) mod sqlite;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
 use chrono::DateTime;
-use outbox_core::{DuePlace, LaneRead, Position, ReadRequest, Withheld};
+#[cfg(any(feature = "postgres", feature = "sqlite"))]
+use outbox_core::{DuePlace, Position};
+use outbox_core::{LaneRead, ReadRequest, Withheld};
 
 /// Rotates the lanes of reads whose rows do not suffice for one of each lane.
 ///
