@@ -48,7 +48,9 @@ pub struct DispatcherSettings {
     /// Topics whose ordering keys go on after a dead letter, so that what follows is sent without it.
     /// Keys of the others are parked until somebody has replayed or discarded it. Default: none.
     pub skip_dead: Vec<String>,
-    /// How long a shutdown waits for sends that have begun. Default: 10 s.
+    /// How long a shutdown waits for sends that have begun. Then it writes their outcomes, gives the
+    /// lanes back and takes its leave, each within `store_timeout`: so all of it takes at most this and
+    /// three times `store_timeout`, 25 s by default. Default: 10 s.
     #[serde(with = "humantime_serde")]
     pub drain_timeout: Duration,
     /// After how long one call of the store is given up as unknown. Default: 5 s.
