@@ -24,7 +24,7 @@ use super::routing::GivenUp;
 use super::settle::{Ledger, SettleAnswer};
 use super::tend::{TendPlan, Tended};
 use crate::chain::Chain;
-use crate::gate::Gate;
+use crate::gate::{Gate, Passage};
 use crate::metrics::Measurement;
 
 /// What runs beside the loop, with what must be known if it dies.
@@ -120,8 +120,7 @@ impl Desk {
     }
 
     /// Starts every phase that has something to do now.
-    pub(super) fn start_what_is_due(&mut self) {
-        let now = Instant::now();
+    pub(super) fn start_what_is_due(&mut self, now: Instant) {
         self.start_tending(now);
         self.start_publishing(now);
         self.start_settling(now);
@@ -173,23 +172,34 @@ impl Desk {
         }
     }
 
-    /// When the loop has something to do even if nothing is reported.
-    pub(super) fn next_wake(&self) -> Instant {
-        let now = Instant::now();
+    /// When the loop has something to do even if nothing is reported, after all that was due at this
+    /// instant is begun.
+    pub(super) fn next_wake(&self, now: Instant) -> Instant {
         let mut wake = now + Duration::from_secs(1);
         let mut sooner = |instant: Instant| wake = wake.min(instant.max(now));
         if !self.is_tending() {
             sooner(self.tend_at);
         }
-        self.next_read().into_iter().for_each(&mut sooner);
+        if !self.draining {
+            self.next_read().into_iter().for_each(&mut sooner);
+            self.next_probe(now).into_iter().for_each(&mut sooner);
+        }
         self.next_settle().into_iter().for_each(&mut sooner);
         self.crash_loop.next_try().into_iter().for_each(&mut sooner);
-        // While credentials fail, no topic is waited for.
-        let gate = self.credentials.opens_at().filter(|_| self.destinations.has_ready());
-        let topics = || self.destinations.opens_at().filter(|_| !self.credentials.is_shut());
-        gate.or_else(topics).into_iter().for_each(&mut sooner);
         // A clock that stands still for a millisecond must not make the loop spin.
         wake.max(now + Duration::from_millis(1))
+    }
+
+    /// When a gate lets a record through that is shut now.
+    ///
+    /// What waits behind one that is not shut lacks something else, such as room among the calls, and
+    /// a report tells when it has that.
+    fn next_probe(&self, now: Instant) -> Option<Instant> {
+        match self.credentials.passage(now) {
+            // While credentials fail, no topic is waited for.
+            Passage::Shut => self.credentials.opens_at().filter(|_| self.destinations.has_ready()),
+            Passage::Open | Passage::Probe => self.destinations.opens_after(now),
+        }
     }
 
     /// Puts a record that was just read, or whose turn has come, where it belongs.

@@ -253,10 +253,10 @@ impl Destinations {
         &mut self.queue(destination).flow
     }
 
-    /// When the first shut destination with records may be probed.
-    pub(super) fn opens_at(&self) -> Option<Instant> {
+    /// When the first destination with records that is shut now may be probed.
+    pub(super) fn opens_after(&self, now: Instant) -> Option<Instant> {
         let waiting = self.queues.values().filter(|queue| queue.has_ready());
-        waiting.filter_map(|queue| queue.gate.opens_at()).min()
+        waiting.filter_map(|queue| queue.gate.opens_at()).filter(|at| *at > now).min()
     }
 
     fn queue(&mut self, destination: &Destination) -> &mut DestinationQueue {

@@ -44,7 +44,7 @@ impl Desk {
             let now = Instant::now();
             self.start_tending(now);
             self.start_settling(now);
-            let wake = self.next_wake().min(now + Duration::from_millis(100)).min(until);
+            let wake = self.next_wake(now).min(now + Duration::from_millis(100)).min(until);
             tokio::select! {
                 biased;
                 report = self.next_report() => self.take(report),

@@ -39,6 +39,7 @@ use desk::Desk;
 pub use drain::Drained;
 use futures_util::future::select_all;
 use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WakeSource, WorkerCard};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::figures::Figures;
@@ -118,11 +119,12 @@ impl Dispatcher {
         let wakes = self.wakes.clone();
         let mut desk = Desk::new(self);
         loop {
-            desk.start_what_is_due();
+            let now = Instant::now();
+            desk.start_what_is_due(now);
             if done(&desk) {
                 return desk.drain().await;
             }
-            let wake = desk.next_wake();
+            let wake = desk.next_wake(now);
             tokio::select! {
                 biased;
                 () = shutdown.cancelled() => return desk.drain().await,

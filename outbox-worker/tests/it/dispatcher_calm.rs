@@ -1,9 +1,12 @@
 //! A destination that fails is left alone, and its records wait untouched.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use outbox_core::{FailureKind, OutboxMessage};
+use async_trait::async_trait;
+use outbox_core::{FailureKind, OutboxMessage, WakeSource};
 use outbox_testing::Times;
 use outbox_worker::WakeSignal;
 use outbox_worker::publisher::Router;
@@ -221,5 +224,43 @@ async fn a_worker_that_is_woken_looks_at_once() {
     rig.accepted(1).await;
 
     assert!(rung.elapsed() < Duration::from_millis(100), "{:?}", rung.elapsed());
+    worker.stop().await;
+}
+
+/// Rings never, and counts how often the worker listens: once in each turn of its loop.
+#[derive(Debug, Default)]
+struct Turns(AtomicUsize);
+
+#[async_trait]
+impl WakeSource for Turns {
+    async fn woken(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::future::pending().await
+    }
+}
+
+/// Its time has come, but there is no room among the calls.
+#[tokio::test(start_paused = true)]
+async fn a_paused_topic_that_waits_for_a_call_to_end_keeps_nobody_busy() {
+    let mut rig = Rig::new();
+    rig.settings.concurrency = NonZeroUsize::MIN;
+    let broken = |message: &OutboxMessage| &*message.topic == "broken";
+    rig.publisher.fail_when(broken, Times::Always, failure(FailureKind::Destination));
+    rig.store.stage(message("broken"));
+    let turns = Arc::new(Turns::default());
+    let worker = rig.start_woken_by(turns.clone());
+    rig.publisher.sent_at_least(1).await;
+    let gate = rig.publisher.hold();
+    rig.store.stage(message("orders"));
+    rig.publisher.arrived_at_least(2).await;
+    // The longest first pause of a topic is over then.
+    rig.pass(Duration::from_secs(2)).await;
+
+    let before = turns.0.load(Ordering::Relaxed);
+    rig.pass(Duration::from_secs(5)).await;
+    let made = turns.0.load(Ordering::Relaxed) - before;
+
+    assert!(made < 200, "{made} turns in five seconds");
+    gate.release();
     worker.stop().await;
 }
