@@ -9,6 +9,7 @@ use outbox_core::{DeadReason, FailureKind, OutboxStats};
 ///
 /// The library exports nothing by itself: an implementation passes on what it hears to whatever the
 /// application has. It is called from the dispatcher's loop, so it must return at once.
+/// A panic of it is logged once and stops no sending.
 pub trait OutboxMetrics: Debug + Send + Sync {
     /// Takes one measurement.
     fn measure(&self, measurement: &Measurement<'_>);

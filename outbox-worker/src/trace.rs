@@ -7,7 +7,8 @@ use tracing::Span;
 /// Joins the span of a send with the traces in which its messages were staged.
 ///
 /// The library exports no traces, so it cannot do that itself. With `tracing-opentelemetry`, one
-/// origin becomes the span's parent and several become its links.
+/// origin becomes the span's parent and several become its links. A panic of it is logged once and
+/// stops no sending.
 pub trait TraceLink: Debug + Send + Sync {
     /// Called before the send begins, with each origin once; never with none.
     fn link(&self, span: &Span, origins: &[TraceOrigin<'_>]);

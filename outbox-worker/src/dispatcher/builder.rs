@@ -9,6 +9,7 @@ use outbox_core::{
 };
 
 use super::Dispatcher;
+use super::guard::Guards;
 use crate::figures::Figures;
 use crate::health::Health;
 use crate::metrics::OutboxMetrics;
@@ -108,6 +109,7 @@ impl DispatcherBuilder {
             metrics: self.metrics,
             traces: self.traces,
             wakes: self.wakes,
+            guards: Guards::new(),
         })
     }
 }

@@ -16,6 +16,7 @@ mod destinations;
 mod drain;
 mod due_walk;
 mod flow;
+mod guard;
 mod held;
 mod idle;
 mod key_queue;
@@ -38,6 +39,7 @@ pub use builder::DispatcherBuilder;
 use desk::Desk;
 pub use drain::Drained;
 use futures_util::future::select_all;
+use guard::Guards;
 use outbox_core::{LeaseTime, OutboxStore, Publisher, RetryPolicy, WakeSource, WorkerCard};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -69,6 +71,7 @@ pub struct Dispatcher {
     metrics: Option<Arc<dyn OutboxMetrics>>,
     traces: Option<Arc<dyn TraceLink>>,
     wakes: Vec<Arc<dyn WakeSource>>,
+    guards: Guards,
 }
 
 impl Dispatcher {
@@ -94,7 +97,7 @@ impl Dispatcher {
         self.figures.measure(measurement);
         self.health.measure(measurement);
         if let Some(metrics) = &self.metrics {
-            metrics.measure(measurement);
+            self.guards.metrics.call(|| metrics.measure(measurement));
         }
     }
 

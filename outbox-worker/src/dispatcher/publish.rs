@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use chrono::Utc;
 use outbox_core::{
-    DeadReason, EventId, FailedAttempt, Failure, FailureKind, KeyRef, Lane, OutboxMessage,
-    OutcomeKind, Publisher, Receipt, Verdict,
+    DeadReason, EventId, ExponentialBackoff, FailedAttempt, Failure, FailureKind, KeyRef, Lane,
+    OutboxMessage, OutcomeKind, Publisher, Receipt, RetryPolicy, Verdict,
 };
 use tokio::time::Instant;
 
@@ -110,7 +110,7 @@ impl Desk {
         let limit = self.parts.settings.publish_timeout;
         let span = spans::publish(&*publisher, &to, &batch);
         if let Some(traces) = &self.parts.traces {
-            spans::link(&**traces, &span, &batch);
+            self.parts.guards.traces.call(|| spans::link(&**traces, &span, &batch));
         }
         let flight = Flight { to, number, bytes, begun: Instant::now(), tickets };
         self.spawn(Running::Publish(flight), span, async move {
@@ -250,14 +250,17 @@ impl Desk {
 
     /// Asks the retry policy what follows a failure that is counted.
     fn decide(&mut self, ticket: &Ticket, failure: Failure) {
-        let verdict = self.parts.retry.decide(FailedAttempt {
+        let attempt = FailedAttempt {
             kind: failure.kind,
             attempts: ticket.attempts.saturating_add(1),
             failing_for: ticket.failing_for(),
             retry_after: failure.retry_after.map(|asked| asked.min(Pause::LONGEST_ASKED)),
             random: fastrand::f64(),
-        });
-        match verdict {
+        };
+        let retry = &*self.parts.retry;
+        let verdict = self.parts.guards.retry.call(|| retry.decide(attempt));
+        // A policy that panics must neither lose the outcome nor repeat the send at once.
+        match verdict.unwrap_or_else(|| ExponentialBackoff::default().decide(attempt)) {
             Verdict::Dead(reason) => self.give_up(ticket, reason, &failure),
             Verdict::RetryAfter(delay) => {
                 if let Some(key) = &ticket.key

@@ -18,6 +18,7 @@ mod dispatcher_measures;
 mod dispatcher_memory;
 mod dispatcher_order;
 mod dispatcher_outage;
+mod dispatcher_panics;
 mod dispatcher_routing;
 mod dispatcher_spans;
 mod logs;
