@@ -142,18 +142,18 @@ impl Lanes {
         lease: LeaseTime,
     ) -> Result<Vec<LaneLease>, StoreError> {
         let ordered = in_order(asked);
-        let leases = || Value::from(json_leases(&ordered));
         let txn = Brief::begin(db, "renew").await?;
         // The clock of a statement stands still while it waits for a lock. A lease that ends meanwhile
-        // is found by the next statement, which waits for none.
-        txn.rows(&self.held_alone, [leases()]).await?;
+        // is found by the next statement, which waits for none: it names no lane that is not locked.
+        let locked = txn.indices(&self.held_alone, [json_leases(&ordered).into()]).await?;
+        let locked = chosen(&ordered, &locked);
+        let leases = || Value::from(json_leases(&locked));
         let values = [leases(), micros(lease.duration()).into()];
-        let held = if txn.execute(&self.renew, values).await? == ordered.len() as u64 {
-            ordered
+        let held = if txn.execute(&self.renew, values).await? == locked.len() as u64 {
+            locked
         } else {
             // Those that were renewed are locked and live.
-            let held = txn.indices(&self.held, [leases()]).await?;
-            held.into_iter().filter_map(|at| ordered.get(at)).copied().collect()
+            chosen(&locked, &txn.indices(&self.held, [leases()]).await?)
         };
         txn.commit().await?;
         Ok(still_held(asked, &held))
@@ -271,6 +271,11 @@ WHERE EXISTS (
     WHERE m.lane = k.lane AND m.available_at IS NULL
 )"
     )
+}
+
+/// The leases at these places.
+fn chosen(leases: &[LaneLease], places: &[usize]) -> Vec<LaneLease> {
+    places.iter().filter_map(|at| leases.get(*at)).copied().collect()
 }
 
 /// Marks the suspect, or takes the mark from it: its id goes, place and deaths stay. The deaths come
