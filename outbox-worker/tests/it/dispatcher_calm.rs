@@ -235,7 +235,7 @@ struct Turns(AtomicUsize);
 impl WakeSource for Turns {
     async fn woken(&self) {
         self.0.fetch_add(1, Ordering::Relaxed);
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 

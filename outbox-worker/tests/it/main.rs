@@ -1,6 +1,6 @@
 //! Integration tests of the worker library.
 
-#![expect(clippy::unwrap_used, reason = "a test that goes wrong must stop at once")]
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test that goes wrong must stop at once")]
 
 mod chain;
 mod deadly;
