@@ -70,10 +70,6 @@ macro_rules! store_conformance {
                 one_event_id_may_stand_in_several_records
                 an_undecodable_row_does_not_stop_its_lane
                 what_is_staged_later_is_read_later;
-            newer_format:
-                a_record_of_a_newer_format_is_left_alone
-                records_of_a_newer_format_count_for_nothing
-                a_record_of_a_newer_format_is_counted;
             order:
                 an_uncommitted_record_is_not_read
                 a_rolled_back_record_is_never_read

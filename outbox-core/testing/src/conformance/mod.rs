@@ -30,7 +30,6 @@ pub mod fencing;
 pub mod fleet;
 pub mod invalid;
 pub mod lease;
-pub mod newer_format;
 pub mod order;
 pub mod park;
 pub mod read;
