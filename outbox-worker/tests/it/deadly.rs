@@ -35,6 +35,10 @@ pub(crate) struct Deadly {
     under_way: Arc<AtomicUsize>,
 }
 
+/// More deaths than it takes. A record takes three alone, after three of whoever was beside it, and as
+/// many again where a lane began to count anew, because a healthy record of it was settled between.
+const MANY: usize = 40;
+
 impl Deadly {
     pub(crate) fn calls(&self) -> Vec<Call> {
         self.calls.lock().unwrap().clone()
@@ -63,7 +67,7 @@ impl Deadly {
     ) -> Worker {
         loop {
             let dead = self.deaths();
-            assert!(dead < 20, "{what}: the workers die for ever");
+            assert!(dead < MANY, "{what}: the workers die for ever");
             let worker = rig.start_with(self.of_next_life());
             let mut deaths = self.deaths.subscribe();
             let death = within(what, deaths.wait_for(|deaths| *deaths > dead));
